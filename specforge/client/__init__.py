@@ -1,4 +1,4 @@
-"""SGLang's HTTP API. This package alone knows the wire: routes, field names of all versions, streaming formats."""
+"""SGLang's HTTP API. This package alone knows the wire: routes, field names of all versions, streams."""
 
 from specforge.client.control import ControlClient
 from specforge.client.endpoint import Endpoint, parse_header

@@ -23,9 +23,7 @@ class Endpoint:
     extra_headers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def parse(
-        cls, url: str, api_key: str | None = None, extra_headers: tuple[tuple[str, str], ...] = ()
-    ) -> Endpoint:
+    def parse(cls, url: str, api_key: str | None = None, extra_headers: tuple[tuple[str, str], ...] = ()) -> Endpoint:
         """Reads ``--base-url``; a trailing ``/v1``, which OpenAI clients want, is taken off.
 
         Raises:
@@ -37,9 +35,7 @@ class Endpoint:
         except ValueError:
             well_formed = False
         if not well_formed:
-            raise UsageError(
-                f"--base-url: {url!r} is not a server's address; expected http(s)://host[:port][/path]"
-            )
+            raise UsageError(f"--base-url: {url!r} is not a server's address; expected http(s)://host[:port][/path]")
         path = parts.path.rstrip("/").removesuffix("/v1")
         return cls(f"{parts.scheme}://{parts.netloc}{path}", api_key, extra_headers)
 
