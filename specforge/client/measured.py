@@ -8,7 +8,6 @@ from typing import Any
 
 import aiohttp
 import orjson
-from yarl import URL
 
 from specforge.client.endpoint import Endpoint
 from specforge.client.reply import MalformedReply, Reply, parse_chat, parse_generate
@@ -47,7 +46,7 @@ class MeasuredClient:
         self.wire = wire
         self.timeout = timeout
         self._endpoint = endpoint
-        self._url = URL(endpoint.url(wire.route.value), encoded=True)
+        self._url = endpoint.url(wire.route.value)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -76,6 +75,8 @@ class MeasuredClient:
                     reply = await read(response.content)
                 else:
                     reply = self._parse(await response.read())
+        except aiohttp.ConnectionTimeoutError as error:
+            raise RequestFailure("connection", f"no connection: {error}", retryable=True) from error
         except asyncio.TimeoutError:
             await self._abort(request_id)
             raise RequestFailure(
@@ -97,9 +98,8 @@ class MeasuredClient:
 
     async def post(self, path: str, body: Any) -> tuple[int, Any]:
         """Posts JSON beside the measured requests (tokenizing, aborting): status, and the decoded body or None."""
-        url = URL(self._endpoint.url(path), encoded=True)
         try:
-            async with self._session.post(url, data=orjson.dumps(body)) as response:
+            async with self._session.post(self._endpoint.url(path), data=orjson.dumps(body)) as response:
                 content = await response.read()
                 try:
                     return response.status, orjson.loads(content)
@@ -115,7 +115,7 @@ class MeasuredClient:
     async def _abort(self, request_id: str) -> None:
         try:
             async with self._session.post(
-                URL(self._endpoint.url("/abort_request"), encoded=True),
+                self._endpoint.url("/abort_request"),
                 data=orjson.dumps({"rid": request_id}),
                 timeout=aiohttp.ClientTimeout(total=2),
             ):

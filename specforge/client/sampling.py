@@ -47,7 +47,7 @@ class Sampling:
     @property
     def is_greedy(self) -> bool:
         """Whether the same prompt must give the same tokens."""
-        return self.extra_body.get("temperature", self.values.get("temperature")) == 0
+        return bool(self.extra_body.get("temperature", self.values.get("temperature")) == 0)
 
     def chat_fields(self, max_new_tokens: int, round_index: int) -> dict[str, Any]:
         """The fields of a chat completion."""
