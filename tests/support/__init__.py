@@ -1,0 +1,1 @@
+"""What the tests lean on: scripted and recorded servers, processes, the real SGLang."""
