@@ -9,8 +9,8 @@ As a program started by a launcher, with SGLang's flags behind its own two::
 
     python tests/support/scripted_server.py --script FILE.json --script-log LOG.jsonl --model-path M --port P ...
 
-``FILE.json`` is what ``tests.support.scripted.script.dump`` writes. The log gets one line when a server starts (``{"event":
-"start", "argv": [...], "pid": ...}``) and one for each request, with the raw body of its response.
+``FILE.json`` is what ``tests.support.scripted.script.dump`` writes. The log gets one line when a server starts
+(``{"event": "start", "argv": [...], "pid": ...}``) and one for each request, with the raw body of its response.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import json
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
+import orjson
 from aiohttp import web
 
 from tests.support.scripted import about, bodies
@@ -31,14 +31,14 @@ class Log:
         self.entries: list[dict[str, Any]] = []
         self.in_flight = self.max_in_flight = self.generations = 0
         self._keep = keep
-        self._file: TextIO | None = path.open("a", encoding="utf-8") if path else None
+        self._file: BinaryIO | None = path.open("ab") if path else None
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Keeps one entry; it is in the file before the client can act on the answer it describes."""
         if self._keep:
             self.entries.append(dict(entry))
         if self._file:
-            self._file.write(json.dumps(entry) + "\n")
+            self._file.write(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
             self._file.flush()
 
     def close(self) -> None:
@@ -94,13 +94,14 @@ class ScriptedApp:
         self._seen: set[str] = set()
         self._decode: dict[int, str] = {}
         self._aborts: dict[str, asyncio.Event] = {}
+        self._alike: dict[tuple[int, bool, int], Reply] = {}
         self._bodies: dict[tuple[str, bytes], list[bytes]] = {}
 
     def application(self) -> web.Application:
         """The aiohttp application that hosts this."""
         app = web.Application(client_max_size=_LARGEST_BODY)
         routes: dict[str, Callable[[Exchange], Coroutine[Any, Any, web.StreamResponse | None]]] = {
-            "/ready": self._ready,
+            "/ready": self._health,
             "/health": self._health,
             "/health_generate": self._health,
             "/server_info": self._about(lambda: self._server_info),
@@ -154,14 +155,11 @@ class ScriptedApp:
 
     # Control calls
 
-    async def _ready(self, exchange: Exchange) -> web.Response:
-        return web.Response(status=200 if self.ready else 503)
-
-    async def _health(self, exchange: Exchange) -> web.Response:
+    async def _health(self, _exchange: Exchange) -> web.Response:
         return web.Response(status=200 if self.ready else 503)
 
     def _about(self, what: Callable[[], Any]) -> Callable[[Exchange], Coroutine[Any, Any, web.Response]]:
-        async def handle(exchange: Exchange) -> web.Response:
+        async def handle(_exchange: Exchange) -> web.Response:
             return _json(what())
 
         return handle
@@ -176,7 +174,7 @@ class ScriptedApp:
 
     async def _tokenize(self, exchange: Exchange) -> web.Response:
         try:
-            body = exchange.parsed = json.loads(exchange.body)
+            body = exchange.parsed = orjson.loads(exchange.body)
             if "messages" in body:
                 prompt = asking.render(body["messages"], images=self.script.wire.images)
             else:
@@ -190,12 +188,12 @@ class ScriptedApp:
         return _json({"tokens": ids, "count": len(ids), "max_model_len": self.script.wire.context_length})
 
     async def _abort(self, exchange: Exchange) -> web.Response:
-        exchange.parsed = json.loads(exchange.body)
+        exchange.parsed = orjson.loads(exchange.body)
         if event := self._aborts.get(exchange.parsed.get("rid")):
             event.set()
         return web.Response()
 
-    async def _show_log(self, request: web.Request) -> web.Response:
+    async def _show_log(self, _request: web.Request) -> web.Response:
         return _json(
             {
                 "requests": self.log.entries,
@@ -220,7 +218,7 @@ class ScriptedApp:
     async def _answer(self, exchange: Exchange) -> web.StreamResponse | None:
         path = exchange.request.path
         try:
-            exchange.parsed = json.loads(exchange.body)
+            exchange.parsed = orjson.loads(exchange.body)
             asked = self._read(path, exchange.parsed)
         except ValueError as error:
             return _refusal(path, f"1 validation error: {error}")
@@ -246,25 +244,28 @@ class ScriptedApp:
     def _replies(self, asked: Asked) -> list[tuple[str, int, Reply]]:
         """For each answer asked for: the prompt, the length of the prompt in tokens, the answer."""
         return [
-            (
-                prompt,
-                len(ids),
-                reply_to(
-                    prompt,
-                    max_tokens=asked.max_tokens,
-                    replies=self.script.replies,
-                    speculation=self.script.speculation,
-                    ignore_end=asked.ignore_end,
-                    sample=sample,
-                ),
-            )
+            (prompt, len(ids), self._reply(asked, prompt, sample))
             for prompt, ids in asked.prompts
             for sample in range(asked.samples)
         ]
 
-    def _body(
-        self, path: str, request: bytes, asked: Asked, make: Callable[[], list[bytes]]
-    ) -> list[bytes]:
+    def _reply(self, asked: Asked, prompt: str, sample: int) -> Reply:
+        key = (asked.max_tokens, asked.ignore_end, sample)
+        if key in self._alike:
+            return self._alike[key]
+        reply = reply_to(
+            prompt,
+            max_tokens=asked.max_tokens,
+            replies=self.script.replies,
+            speculation=self.script.speculation,
+            ignore_end=asked.ignore_end,
+            sample=sample,
+        )
+        if self.script.replies.alike:
+            self._alike[key] = reply
+        return reply
+
+    def _body(self, path: str, request: bytes, asked: Asked, make: Callable[[], list[bytes]]) -> list[bytes]:
         """The body, made once for equal requests where nothing but the request decides it."""
         if self.script.wire.prefix_cache or "rid" in asked.body:
             return make()
@@ -298,7 +299,7 @@ class ScriptedApp:
         if path == "/generate":
             answers = [bodies.generation(reply, info) for reply, info in told]
             return bodies.encoded(answers if asked.batched else answers[0])
-        wire, (prompt, ids) = self.script.wire, asked.prompts[0]
+        wire, (_, ids) = self.script.wire, asked.prompts[0]
         choices = []
         for at, (reply, info) in enumerate(told):
             choice = bodies.chat_choice(at, reply, info)

@@ -147,4 +147,4 @@ def _checked(wire: Wire, asked: Asked) -> Asked:
 
 def vocabulary(prompt: str, ids: Sequence[int]) -> dict[int, str]:
     """The texts of a prompt's token ids."""
-    return dict(zip(ids, pieces(prompt)))
+    return dict(zip(ids, pieces(prompt), strict=True))

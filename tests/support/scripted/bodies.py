@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
+
+import orjson
 
 from tests.support.scripted.replies import END_TOKEN, Reply
 from tests.support.scripted.script import Pace, Wire
@@ -20,7 +21,7 @@ _STREAM_END = b"data: [DONE]\n\n"
 
 def encoded(body: Any) -> bytes:
     """A body as SGLang writes JSON: compact, not escaped."""
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+    return orjson.dumps(body)
 
 
 def event(body: Any) -> bytes:
@@ -162,8 +163,7 @@ def chat_events(
 def generation_events(reply: Reply, info: dict[str, Any]) -> Iterator[bytes]:
     """A streamed generation: cumulative text and ids, one item a decoding step; the full ``meta_info`` comes last."""
     partial = {name: info[name] for name in ("id", "prompt_tokens", "weight_version", "cached_tokens")}
-    spans = list(_spans(reply))
-    for start, stop in spans:
+    for _, stop in _spans(reply):
         last = stop == len(reply.output_ids)
         told = info if last else {**partial, "finish_reason": None, "completion_tokens": stop}
         yield event(

@@ -14,7 +14,7 @@ from tests.support.scripted.script import Replies, Speculation
 END_TOKEN = 2
 _FIRST_TOKEN, _TOKENS = 3, 50_000
 _PIECE = re.compile(r"\s*\S+|\s+")
-_WORDS = " we so then add take the sum of each apple pear price share gives left right total next".split()
+_WORDS = ("we", "so", "then", "add", "take", "the", "sum", "of", "each", "apple", "pear", "share", "gives", "left")
 
 
 def pieces(text: str) -> list[str]:
@@ -140,9 +140,7 @@ def _drift(prompt: str, replies: Replies, said: list[str], ids: list[int]) -> No
                 ids[at] = token_id(said[at])
 
 
-def _verify(
-    tokens: int, acceptance: float, speculation: Speculation, chance: random.Random
-) -> Verification | None:
+def _verify(tokens: int, acceptance: float, speculation: Speculation, chance: random.Random) -> Verification | None:
     """Steps until ``tokens`` have been committed; none, and no fields, for a one-token answer.
 
     The last step may accept more drafts than fit, which SGLang counts all the same.

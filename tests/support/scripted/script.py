@@ -60,7 +60,8 @@ class Replies:
 
     ``tokens`` bounds the length of a made-up answer, its end token included. ``acceptance`` is the chance that a draft
     token is right (it varies by prompt around this). ``unverified_share`` of the prompts get no speculative
-    fields, as answers that were never verified do. ``alike`` answers every prompt as it would the empty one.
+    fields, as answers that were never verified do. ``alike`` answers every prompt as it would the empty one, at
+    less cost (load tests).
     """
 
     seed: int = 0
