@@ -84,16 +84,16 @@ class Conversations:
                     messages.append({"role": "assistant", "content": split_thinking(previous.text).answer})
                     messages.append({"role": "user", "content": prepared.prompt.followups[turn - 1]})
                     if length is not None:
-                        length = previous.prompt_tokens + previous.completion_tokens + prepared.followup_tokens[turn - 1]
+                        length = (
+                            previous.prompt_tokens + previous.completion_tokens + prepared.followup_tokens[turn - 1]
+                        )
                 outcome.replies.append(await self._turn(outcome, messages, length, turn))
         except RequestFailure as failure:
             outcome.status = "too_long" if failure.kind == "too_long" else "failed"
             outcome.error = f"{prepared.prompt.row_id}: {failure}"
         return outcome
 
-    async def _turn(
-        self, outcome: Outcome, messages: list[Mapping[str, Any]], length: int | None, turn: int
-    ) -> Reply:
+    async def _turn(self, outcome: Outcome, messages: list[Mapping[str, Any]], length: int | None, turn: int) -> Reply:
         input_ids: list[int] | None = None
         if self._client.wire.route is Route.GENERATE:
             first = outcome.prepared.token_ids

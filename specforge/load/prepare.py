@@ -133,5 +133,3 @@ async def prepare(
         return PreparedPrompt(prompt, tuple(ids), followups, hashed, token_hash(ids))
 
     return list(await asyncio.gather(*(one(prompt) for prompt in prompts)))
-
-

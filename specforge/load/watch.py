@@ -78,6 +78,4 @@ class Watch:
                 except aiohttp.ClientError as error:
                     refused += 1
                     if refused >= self.refusals:
-                        raise ServerError(
-                            f"the server at {self.endpoint.base_url} is gone: {error}"
-                        ) from None
+                        raise ServerError(f"the server at {self.endpoint.base_url} is gone: {error}") from None

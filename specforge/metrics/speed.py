@@ -17,9 +17,7 @@ def distribution(values: Floats) -> dict[str, float] | None:
     if not known.size:
         return None
     quantiles = np.percentile(known, PERCENTILES)
-    return {"mean": float(known.mean())} | {
-        f"p{p}": float(q) for p, q in zip(PERCENTILES, quantiles, strict=True)
-    }
+    return {"mean": float(known.mean())} | {f"p{p}": float(q) for p, q in zip(PERCENTILES, quantiles, strict=True)}
 
 
 def requests_in_flight(sent_at: Floats, ended_at: Floats, started_at: float, finished_at: float) -> float | None:
