@@ -1,0 +1,70 @@
+"""Trains the target: next-token prediction, the answers weighted above the questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from tools.pair.batches import Batch, batches
+from tools.pair.holdout import held_out
+from tools.pair.network import Shape, Target
+from tools.pair.progress import Checkpoint, Log, optimizers, set_rate, share_of_rate
+
+BATCH = 6144
+"""Tokens of a batch, padding included."""
+QUESTION_WEIGHT = 0.1
+CLIP = 1.0
+
+
+def loss_of(model: Target, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The weighted loss, and the share of the answers' tokens that are predicted right."""
+    inputs, wanted = batch.tokens[:, :-1], batch.tokens[:, 1:]
+    spoken = batch.spoken[:, 1:]
+    weight = torch.where(spoken, 1.0, QUESTION_WEIGHT) * (wanted != 0)
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden, _ = model.hidden(inputs)
+        logits = model.logits(hidden).float()
+    each = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="none").view_as(weight)
+    right = (logits.detach().argmax(-1) == wanted)[spoken].float().mean()
+    return (each * weight).sum() / weight.sum(), right
+
+
+def train(folder: Path, shape: Shape, steps: int, seed: int, name: str = "target", save_every: int = 25) -> Target:
+    """Trains until ``steps``, going on from ``folder/NAME.pt`` where it is there."""
+    torch.manual_seed(seed)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    model = Target(shape)
+    matrices = [p for p in model.layers.parameters() if p.dim() == 2]
+    both = optimizers(model, matrices, muon_rate=0.02, adam_rate=3e-3)
+    checkpoint, log, pool, done = Checkpoint(folder / f"{name}.pt"), Log(), 0, 0
+    if state := checkpoint.load():
+        model.load_state_dict(state["model"])
+        for optimizer, saved in zip(both, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        done, pool = state["step"], state["step"]
+        log(f"going on from step {done}")
+    log(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} million parameters")
+    stream = batches(tokenizer, seed, held_out(), BATCH, start=pool)
+    mean_loss = mean_right = tokens = 0.0
+    for step in range(done, steps):
+        for optimizer in both:
+            set_rate(optimizer, share_of_rate(step, steps))
+            optimizer.zero_grad(set_to_none=True)
+        batch = next(stream)
+        loss, right = loss_of(model, batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        for optimizer in both:
+            optimizer.step()
+        tokens += batch.tokens.numel()
+        mean_loss, mean_right = mean_loss + loss.item(), mean_right + right.item()
+        if (step + 1) % save_every == 0 or step + 1 == steps:
+            count = save_every
+            log(f"step {step + 1}  loss {mean_loss / count:.4f}  right {mean_right / count:.4f}  tokens {tokens / 1e6:.2f}M")
+            mean_loss = mean_right = 0.0
+            checkpoint.save(model=model.state_dict(), optimizers=[o.state_dict() for o in both], step=step + 1)
+    return model
