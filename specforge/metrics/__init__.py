@@ -3,7 +3,7 @@
 The keys of a record's ``metrics`` (seconds and tokens unless said otherwise; null where it was not measured):
 
 Speed
-    ``output_throughput``           output tokens of the measured requests ÷ wall time of the window, tok/s (all rounds together)
+    ``output_throughput``           output tokens ÷ wall time of the windows, tok/s (usable rounds together)
     ``output_throughput_saturated`` the same, while all slots were busy
     ``requests_in_flight``          mean number of requests in flight
     ``duration``                    wall time of the measured rounds
@@ -11,6 +11,7 @@ Speed
                                     latency_p50, latency_p99, ttft_p50, tpot_p50, acceptance_length``
     ``latency``                     ``{mean, p50, p90, p95, p99}`` end to end
     ``ttft``, ``tpot``              ``{mean, p50, p90, p95, p99, source}``; source is ``stream`` or ``server``
+    ``itl``                         inter-token latency of streamed chunks, ``{mean, p50, p90, p95, p99}``
     ``cached_token_share``          cached prompt tokens ÷ prompt tokens
     ``speedup``, ``speedup_interval``, ``efficiency``   against the target-only cell of the same batch size
 Acceptance
@@ -23,7 +24,7 @@ Acceptance
     ``acceptance_by_position``      ``{marginal: [...], conditional: [...]}``, position 1 first
 Accuracy
     ``accuracy``, ``accuracy_interval``  share of right prompts, and its 95 % Wilson interval
-    ``accuracy_counts``             ``{correct, total, unparsed, truncated, failed}``
+    ``accuracy_counts``             ``{correct, total, unparsed, truncated, failed, too_long}``
     ``judge``                       a judge's grades by turn and category
 Is it right
     ``lossless``                    ``{identical_share, compared, identical, first_difference: {p10, p50, p90}}``

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def acceptance_by_position(histogram: Sequence[int]) -> dict[str, list[float | N
     at_least = np.cumsum(np.asarray(histogram, dtype=np.float64)[::-1])[::-1]
     marginal: list[float | None] = []
     conditional: list[float | None] = []
-    for before, reached in zip(at_least[:-1], at_least[1:], strict=True):
+    for before, reached in pairwise(at_least):
         marginal.append(float(reached / at_least[0]) if at_least[0] else None)
         conditional.append(float(reached / before) if before else None)
     return {"marginal": marginal, "conditional": conditional}

@@ -36,5 +36,5 @@ class ChunkGaps:
         for at, count in enumerate(self._counts):
             seen += count
             if seen >= needed and count:
-                return _FINEST * _RATIO ** max(0.0, at - 0.5)
-        return _FINEST * _RATIO**_BINS
+                return _FINEST * float(_RATIO ** max(0.0, at - 0.5))
+        return _FINEST * float(_RATIO**_BINS)

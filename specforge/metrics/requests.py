@@ -79,7 +79,8 @@ class TurnColumns:
 
     def of_round(self, round_index: int) -> NDArray[np.bool_]:
         """Which requests belong to a round, shape [requests]."""
-        return self.column("round_index") == round_index
+        mask: NDArray[np.bool_] = self.column("round_index") == round_index
+        return mask
 
 
 @dataclass(frozen=True, slots=True)

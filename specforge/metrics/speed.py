@@ -12,7 +12,7 @@ PERCENTILES = (50, 90, 95, 99)
 
 
 def distribution(values: Floats) -> dict[str, float] | None:
-    """``mean`` and the percentiles 50, 90, 95, 99 (linear interpolation) of what was measured; None where nothing was."""
+    """``mean`` and the percentiles 50, 90, 95, 99 (linear interpolation); None where nothing was measured."""
     known = values[~np.isnan(values)]
     if not known.size:
         return None

@@ -1,8 +1,9 @@
 """The rows file of a cell: one JSON line for a prompt in a round, written as it lands.
 
-A line holds ``row_id, index, round, attempt, status, error, retries, clamped, category, messages, followups, turns`` and,
-once the cell is scored, ``score``. ``turns`` has one object an answered turn: ``text, reasoning, finish_reason, output_ids,
-prompt_tokens, output_tokens, cached_tokens, verify_steps, correct_drafts, proposed_drafts, histogram, latency, ttft``.
+A line holds ``row_id, index, round, attempt, status, error, retries, clamped, category, messages, followups, turns``
+and, once the cell is scored, ``score``. ``turns`` has one object an answered turn: ``text, reasoning, finish_reason,
+output_ids, prompt_tokens, output_tokens, cached_tokens, verify_steps, correct_drafts, proposed_drafts, histogram,
+latency, ttft``.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class RowWriter:
     """Appends rows to a file; each is one write of one whole line, so that a crash loses none that landed.
 
     Raises:
-        UsageError-like OSError of the operating system when the file can't be written.
+        OSError: the file can't be written.
     """
 
     def __init__(self, path: Path) -> None:
