@@ -22,11 +22,9 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 if not __package__:  # run by path: the helpers beside this file must not hide packages of the same name
@@ -34,54 +32,32 @@ if not __package__:  # run by path: the helpers beside this file must not hide p
 
 from aiohttp import web
 
+from tests.support.hosting import HostedApp, listener, serve
 from tests.support.scripted import Script, flags
 from tests.support.scripted import script as scripts
 from tests.support.scripted.app import ScriptedApp
 
 _USAGE_ERROR = 2
-_START_SECONDS = 30.0
 
 
-class ScriptedServer:
+class ScriptedServer(HostedApp):
     """A scripted server on a thread, on a free loopback port; a context manager.
 
     A script's ``exit`` fault closes its port and every connection, as a dying process does.
     """
 
     def __init__(self, script: Script | None = None, *, port: int = 0, log_path: Path | None = None) -> None:
+        super().__init__(port)
         self.script = script or Script()
         self.exit_code: int | None = None
-        self._port = port
-        self._log_path = log_path
-        self._loop = asyncio.new_event_loop()
-        self._started = threading.Event()
-        self._ending = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="scripted-server", daemon=True)
-        self._error: BaseException | None = None
         self._app = ScriptedApp(self.script, die=self._die, log_path=log_path)
 
-    def __enter__(self) -> ScriptedServer:
-        self._thread.start()
-        if not self._started.wait(_START_SECONDS):
-            raise RuntimeError("the scripted server did not start")
-        if self._error is not None:
-            raise self._error
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._ending.set)
-        self._thread.join()
-
-    @property
-    def port(self) -> int:
-        return self._port
-
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+    async def application(self) -> web.Application:
+        ready_after = self.script.start.ready_after
+        if ready_after:
+            self._app.ready = False
+            asyncio.get_running_loop().call_later(ready_after, setattr, self._app, "ready", True)
+        return self._app.application()
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -100,48 +76,7 @@ class ScriptedServer:
 
     def _die(self, code: int) -> None:
         self.exit_code = code
-        self._ending.set()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._serve())
-        except BaseException as error:
-            self._error = error
-            self._started.set()
-        finally:
-            self._app.log.close()
-            self._loop.close()
-
-    async def _serve(self) -> None:
-        start = self.script.start
-        listener = _listener("127.0.0.1", self._port)
-        self._port = listener.getsockname()[1]
-        self._app.ready = start.ready_after == 0
-        runner = await _host(self._app, listener)
-        self._started.set()
-        try:
-            if not self._app.ready:
-                self._loop.call_later(start.ready_after, setattr, self._app, "ready", True)
-            await self._ending.wait()
-        finally:
-            await runner.cleanup()
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((host, port))
-    return listener
-
-
-async def _host(app: ScriptedApp, listener: socket.socket) -> web.AppRunner:
-    runner = web.AppRunner(
-        app.application(), access_log=None, handler_cancellation=True, shutdown_timeout=0.0, handle_signals=False
-    )
-    await runner.setup()
-    await web.SockSite(runner, listener, backlog=4096).start()
-    return runner
+        self.end()
 
 
 def main(argv: Sequence[str]) -> int:
@@ -173,14 +108,14 @@ def main(argv: Sequence[str]) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(script.start.bind_after)
     app = ScriptedApp(script, die=os._exit, log_path=log_path, arguments=flags.arguments(given), command=argv)
-    listener = _listener(given.get("--host", "127.0.0.1"), int(given.get("--port", "30000")))
-    asyncio.run(_serve_until_ended(app, listener))
+    bound = listener(given.get("--host", "127.0.0.1"), int(given.get("--port", "30000")))
+    asyncio.run(_serve_until_ended(app, bound))
     return 0
 
 
-async def _serve_until_ended(app: ScriptedApp, listener: socket.socket) -> None:
+async def _serve_until_ended(app: ScriptedApp, bound: socket.socket) -> None:
     app.ready = False
-    await _host(app, listener)
+    await serve(app.application(), bound)
     await asyncio.sleep(app.script.start.ready_after)
     app.ready = True
     print("The server is fired up and ready to roll!", flush=True)

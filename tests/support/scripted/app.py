@@ -120,6 +120,7 @@ class ScriptedApp:
             if path not in self.script.wire.missing:
                 app.router.add_route("*", path, self._logged(handle))
         app.router.add_get("/_script/log", self._show_log)
+        app.on_cleanup.append(self._close_log)
         return app
 
     # Around every request
@@ -192,6 +193,9 @@ class ScriptedApp:
         if event := self._aborts.get(exchange.parsed.get("rid")):
             event.set()
         return web.Response()
+
+    async def _close_log(self, _app: web.Application) -> None:
+        self.log.close()
 
     async def _show_log(self, _request: web.Request) -> web.Response:
         return _json(

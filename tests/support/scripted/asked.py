@@ -96,7 +96,8 @@ def generate(body: Mapping[str, Any], wire: Wire, decode: Mapping[int, str]) -> 
 
     ``decode`` gives the text of token ids seen before, so that a prompt sent as ids is answered as its text is.
     """
-    text, ids = body.get("text"), body.get("input_ids")
+    text: Any = body.get("text")
+    ids: Any = body.get("input_ids")
     if text is None and not ids:
         raise Refused("Either text, input_ids or input_embeds should be provided.")
     prompts: Sequence[tuple[str, tuple[int, ...]]]

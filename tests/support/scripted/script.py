@@ -212,8 +212,9 @@ def _value(kind: Any, data: Any) -> Any:
         types = typing.get_type_hints(kind)
         unknown = set(data) - set(types)
         if unknown:
-            raise ValueError(f"{kind.__name__}: no such entry: {', '.join(sorted(unknown))}")
-        return kind(**{name: _value(types[name], value) for name, value in data.items()})  # type: ignore[operator]
+            raise ValueError(f"a script's {kind} has no entry {', '.join(sorted(unknown))}")
+        build: Any = kind
+        return build(**{name: _value(types[name], value) for name, value in data.items()})
     arguments = typing.get_args(kind)
     if typing.get_origin(kind) is tuple:
         return tuple(_value(arguments[0], item) for item in data)
