@@ -103,9 +103,10 @@ def _one_round(turns: TurnColumns, index: int, times: RoundTimes) -> dict[str, A
 
 
 def _acceptance(turns: TurnColumns, mask: Mask, rounds: Sequence[int]) -> dict[str, Any]:
-    names = ("output_tokens", "verify_steps", "correct_drafts", "proposed_drafts")
-    columns = [turns.column(name)[mask] for name in names]
-    return acceptance_metrics(*columns, histogram=_pooled_histogram(turns, rounds))
+    tokens, steps, correct, proposed = (
+        turns.column(name)[mask] for name in ("output_tokens", "verify_steps", "correct_drafts", "proposed_drafts")
+    )
+    return acceptance_metrics(tokens, steps, correct, proposed, _pooled_histogram(turns, rounds))
 
 
 def _pooled_histogram(turns: TurnColumns, rounds: Sequence[int]) -> list[int] | None:

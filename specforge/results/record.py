@@ -9,22 +9,25 @@ A record is plain JSON data. ``specforge benchmark`` writes one such object; a m
     ``specforge benchmark`` also ``concurrency`` and ``request_rate``.
 ``benchmark``
     ``spec`` (text form), ``name``, ``subset`` (list), ``num_prompts`` (drawn), ``source`` (the fields of
-    :class:`specforge.datasets.model.Source`), ``row_ids`` (one a prompt), ``hashes`` {``static_turns``: one a prompt, hex;
-    ``token_ids``: one a prompt, hex or null; ``all``: hex, over both}, ``sampling`` (what every request states),
+    :class:`specforge.datasets.model.Source`), ``row_ids`` (one a prompt), ``hashes`` {``static_turns``: one a prompt,
+    hex; ``token_ids``: one a prompt, hex or null; ``all``: hex, over both}, ``sampling`` (what every request states),
     ``max_new_tokens``, ``seed``, ``rounds``, ``scorer`` (null where nothing is scored), ``notes`` (list of text).
 ``metrics``
-    every number of the measurement; see :mod:`specforge.metrics`. What was not measured is null, and ``metrics.reasons``
-    says why under the same name.
+    every number of the measurement; see :mod:`specforge.metrics`. What was not measured is null, and
+    ``metrics.reasons`` says why under the same name.
 ``requests``
     parallel arrays, one entry for a prompt in a round (a conversation is one entry, its turns summed):
     ``row_id``, ``round``, ``output_tokens``, ``verify_steps``, ``correct_drafts``, ``latency`` (s), ``ttft`` (s),
-    ``tpot`` (s), ``correct``, ``status`` (``ok``, ``failed``, ``too_long``, ``skipped``), ``truncated``, ``degenerate``.
+    ``tpot`` (s), ``correct``, ``status`` (``ok``, ``failed``, ``too_long``, ``skipped``), ``retries``, ``truncated``,
+    ``truncated_thinking``, ``degenerate``.
 ``environment``
-    server version, its speculative settings as it reports them, GPU, model paths, template hash, flags, git commit, note.
+    server version, its speculative settings as it reports them, GPU, model paths, template hash, flags, git commit,
+    note.
 ``status``
     ``ok``, ``failed`` or ``partial``; ``reason`` says why in one line (null when ok).
 ``rows``
-    ``path`` (relative to the run's JSON file where it can be) and ``sha256`` of the JSONL file with texts and token ids.
+    ``path`` (relative to the run's JSON file where it can be) and ``sha256`` of the JSONL file with texts and
+    token ids.
 
 Cells are matched by :func:`cell_key`, never by pytest's ``fullname``.
 """

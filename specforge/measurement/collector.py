@@ -1,0 +1,110 @@
+"""Takes outcomes as they land: a row on disk, numbers in the columns, a step of the progress bar."""
+
+from __future__ import annotations
+
+from specforge.client.reply import Reply
+from specforge.load.conversation import Outcome
+from specforge.measurement.progress import Progress
+from specforge.metrics.requests import MISSING, PromptColumns, RoundTimes, TurnColumns, TurnSample
+from specforge.results.rows import RowWriter
+
+
+class Collector:
+    """The load generator's sink (:class:`specforge.load.rounds.Sink`)."""
+
+    def __init__(self, rows: RowWriter, progress: Progress) -> None:
+        self.turns = TurnColumns()
+        self.prompts = PromptColumns()
+        self.rounds: dict[int, RoundTimes] = {}
+        self.counting_attempt: dict[int, int] = {}
+        self.clamped = 0
+        self.first_error: str | None = None
+        self._rows = rows
+        self._progress = progress
+
+    def outcome(self, outcome: Outcome, attempt: int) -> None:
+        """Keeps one prompt of a round."""
+        self._rows.write(outcome, attempt)
+        self.counting_attempt[outcome.round_index] = attempt
+        for reply in outcome.replies:
+            self._turn(reply, outcome.round_index)
+        self._prompt(outcome)
+        self.clamped += outcome.clamped
+        if self.first_error is None and outcome.status == "failed":
+            self.first_error = outcome.error
+        steps = self.prompts.verify_steps[-1]
+        self._progress.advance(self.prompts.output_tokens[-1], steps)
+
+    def round_over(self, round_index: int, times: RoundTimes) -> None:
+        """Keeps a round's window."""
+        self.rounds[round_index] = times
+
+    def round_again(self, round_index: int) -> None:
+        """Forgets a round; its rows stay on disk until the review marks them as superseded."""
+        self.turns.drop_round(round_index)
+        self.prompts.drop_round(round_index)
+        self._progress.restart()
+
+    def _turn(self, reply: Reply, round_index: int) -> None:
+        ttft, decode_time = _timings(reply)
+        spec = reply.spec
+        self.turns.add(
+            TurnSample(
+                round_index,
+                reply.sent_at,
+                reply.ended_at,
+                reply.completion_tokens,
+                reply.prompt_tokens,
+                _number(reply.cached_tokens),
+                MISSING if spec is None else float(spec.verify_steps),
+                MISSING if spec is None else _number(spec.correct_drafts),
+                MISSING if spec is None else _number(spec.proposed_drafts),
+                ttft,
+                decode_time,
+            ),
+            None if spec is None else spec.histogram,
+        )
+        for (before, _), (now, tokens) in zip(reply.chunks, reply.chunks[1:], strict=False):
+            self.turns.gaps.add(now - before, tokens)
+
+    def _prompt(self, outcome: Outcome) -> None:
+        columns, replies = self.prompts, outcome.replies
+        specs = [reply.spec for reply in replies if reply.spec is not None]
+        tokens = sum(reply.completion_tokens for reply in replies)
+        timings = [_timings(reply) for reply in replies]
+        decoded = tokens - len(replies)
+        decode_time = sum(decode for _, decode in timings)
+        columns.row_id.append(outcome.prepared.prompt.row_id)
+        columns.round.append(outcome.round_index)
+        columns.output_tokens.append(tokens)
+        columns.verify_steps.append(sum(spec.verify_steps for spec in specs) if specs else None)
+        correct = [spec.correct_drafts for spec in specs]
+        columns.correct_drafts.append(None if None in correct or not correct else sum(c or 0 for c in correct))
+        columns.latency.append(sum(reply.latency for reply in replies) if outcome.status == "ok" else None)
+        columns.ttft.append(_known(timings[0][0]) if timings else None)
+        columns.tpot.append(_known(decode_time / decoded) if decoded > 0 else None)
+        columns.status.append(outcome.status)
+        columns.retries.append(outcome.retries)
+        # What only the text tells is filled in by the review, after the window.
+        columns.correct.append(None)
+        columns.truncated.append(any(reply.finish_reason == "length" for reply in replies))
+        columns.truncated_thinking.append(False)
+        columns.degenerate.append(False)
+
+
+def _timings(reply: Reply) -> tuple[float, float]:
+    """(time to first token, time from it to the end), each NaN where unknown; from the stream, else the server's own."""
+    if reply.first_token_at is not None:
+        return reply.first_token_at - reply.sent_at, reply.ended_at - reply.first_token_at
+    if reply.server_ttft is not None:
+        total = reply.server_latency if reply.server_latency is not None else reply.latency
+        return reply.server_ttft, total - reply.server_ttft
+    return MISSING, MISSING
+
+
+def _number(value: int | None) -> float:
+    return MISSING if value is None else float(value)
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value  # NaN differs from itself
