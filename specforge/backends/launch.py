@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import time
 from dataclasses import replace
-from pathlib import Path
 
 from specforge.backends.base import About, Backend, Progress, Server
 from specforge.backends.command import check_launch, server_command, settled, without_secrets
@@ -14,10 +14,10 @@ from specforge.backends.devices import visible_devices
 from specforge.backends.flags import KnownFlags, probe_flags
 from specforge.backends.gpu import memory_in_use, wait_until_freed
 from specforge.backends.identity import mismatches
-from specforge.backends.log import end_of_log, last_lines
+from specforge.backends.log import ServerLog
 from specforge.backends.options import LaunchOptions
 from specforge.backends.ports import PortClaim, claim_port, connect_host, wait_until_free
-from specforge.backends.supervised import SupervisedProcess, open_log
+from specforge.backends.supervised import SupervisedProcess
 from specforge.client import ControlClient, Endpoint
 from specforge.errors import ServerError
 from specforge.matrix import SpecConfig
@@ -47,7 +47,7 @@ class Launcher(Backend):
         try:
             return launch.until_ready(on_progress)
         except ServerError:
-            other = self._known.after_refusal(launch.process.exit_status, "\n".join(last_lines(launch.log, 5)))
+            other = self._known.after_refusal(launch.process.exit_status, "\n".join(launch.log.last_lines(5)))
             if other is None:
                 raise
             self._known = other
@@ -58,7 +58,6 @@ class _Launch:
     """One attempt to bring a server up. Whatever interrupts it, the server is ended."""
 
     def __init__(self, config: SpecConfig, options: LaunchOptions, known: KnownFlags) -> None:
-        self.log = options.log_dir / f"server-{config}.log"
         self._config = config
         self._began = time.monotonic()
         self._claim = claim_port(options.host, options.port)
@@ -67,12 +66,13 @@ class _Launch:
             command = server_command(config, self._options, known)
             self._shown = tuple(without_secrets(command))
             self._gpus = _GpuMemory(options)
-            with open_log(self.log, f"$ {shlex.join(self._shown)}") as log:
+            self.log = ServerLog(options.log_dir / f"server-{config}.log", shlex.join(self._shown))
+            with contextlib.closing(self.log):
                 self.process = SupervisedProcess(
                     command,
                     # Unbuffered, so that the log shows how far the server is.
                     {"PYTHONUNBUFFERED": "1", **os.environ, **options.environment},
-                    log,
+                    self.log.file,
                     [word.replace("{port}", str(self._claim.port)) for word in options.stop_command],
                 )
         except BaseException:
@@ -85,7 +85,7 @@ class _Launch:
         address = f"[{host}]" if ":" in host else host
         endpoint = Endpoint.parse(f"http://{address}:{self._claim.port}", self._options.api_key)
         control = ControlClient(endpoint)
-        server = LaunchedServer(self._config, endpoint, self._about(), self.process, self._claim, self._gpus)
+        server = LaunchedServer(self._config, endpoint, self._about(), self.process, self.log, self._claim, self._gpus)
         try:
             self._wait(control, _Reporter(self.log, self._began, on_progress))
             server.about = self._verified(control)
@@ -98,7 +98,7 @@ class _Launch:
         return server
 
     def _about(self) -> About:
-        return About(server_info=None, model_info=None, command=self._shown, log=self.log)
+        return About(server_info=None, model_info=None, command=self._shown, log=self.log.path)
 
     def _wait(self, control: ControlClient, reporter: _Reporter) -> None:
         """Polls until the server says it is ready, then has it make one token."""
@@ -110,7 +110,7 @@ class _Launch:
             if time.monotonic() >= self._deadline:
                 raise ServerError(
                     f"--timeout-for-server-launch: the server of {self._config} was not ready after "
-                    f"{self._options.timeout_for_server_launch:g} s; {end_of_log(self.log)}"
+                    f"{self._options.timeout_for_server_launch:g} s; {self.log.ending()}"
                 )
             pause = min(1.5 * pause, _LAST_PAUSE)
         raise _gone(self._config, self.process, self.log, "before it was ready")
@@ -123,7 +123,7 @@ class _Launch:
         if info is None:
             raise ServerError(
                 f"{control.endpoint.base_url} serves no /server_info, so whether it is the server of {self._config} "
-                f"can't be told; {end_of_log(self.log)}"
+                f"can't be told; {self.log.ending()}"
             )
         wrong = mismatches(self._config, self._options, info)
         if wrong:
@@ -143,12 +143,14 @@ class LaunchedServer(Server):
         endpoint: Endpoint,
         about: About,
         process: SupervisedProcess,
+        log: ServerLog,
         claim: PortClaim,
         gpus: _GpuMemory,
     ) -> None:
         super().__init__(endpoint, about)
         self._config = config
         self._process = process
+        self._log = log
         self._claim = claim
         self._gpus = gpus
         self._stopped = False
@@ -163,8 +165,7 @@ class LaunchedServer(Server):
         if self._stopped:
             raise ServerError(f"the server of {self._config} was stopped")
         if self._process.ended:
-            assert self.about.log is not None
-            raise _gone(self._config, self._process, self.about.log, "while it was in use")
+            raise _gone(self._config, self._process, self._log, "while it was in use")
 
     def stop(self) -> None:
         """See :meth:`Server.stop`. Returns when the port and the GPUs' memory are free again.
@@ -202,7 +203,7 @@ class _GpuMemory:
 class _Reporter:
     """Tells how a start goes on: when the log has a new last line, and each second otherwise."""
 
-    def __init__(self, log: Path, began: float, on_progress: Progress | None) -> None:
+    def __init__(self, log: ServerLog, began: float, on_progress: Progress | None) -> None:
         self._log = log
         self._began = began
         self._on_progress = on_progress
@@ -212,11 +213,11 @@ class _Reporter:
         if self._on_progress is None:
             return
         elapsed = time.monotonic() - self._began
-        line = (last_lines(self._log, 1) or [""])[0]
+        line = (self._log.last_lines(1) or [""])[0]
         if line != self._said[1] or elapsed - self._said[0] >= _PROGRESS_SECONDS:
             self._said = (elapsed, line)
             self._on_progress(elapsed, line)
 
 
-def _gone(config: SpecConfig, process: SupervisedProcess, log: Path, when: str) -> ServerError:
-    return ServerError(f"the server of {config} {process.describe_end()} {when}; {end_of_log(log)}")
+def _gone(config: SpecConfig, process: SupervisedProcess, log: ServerLog, when: str) -> ServerError:
+    return ServerError(f"the server of {config} {process.describe_end()} {when}; {log.ending()}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import socket
@@ -68,19 +69,26 @@ def connect_host(host: str) -> str:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether nobody listens on ``port`` and a server could bind it."""
+    """Whether nobody listens on ``port`` of ``host``.
+
+    Raises:
+        UsageError: the host's name means nothing here.
+    """
     with contextlib.suppress(OSError), socket.create_connection((connect_host(host), port), timeout=1.0):
         return False
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise UsageError(f"--host: {host!r} is no address of a machine: {error.strerror or error}") from None
+    family, kind, protocol, _, address = found[0]
+    try:
         with socket.socket(family, kind, protocol) as probe:
             # As servers do: without it, connections that were closed a moment ago would count.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
-    except OSError:
-        return False
+    except OSError as error:
+        # What else may be wrong with the address, the server will say better.
+        return error.errno != errno.EADDRINUSE
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -10,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 from specforge.backends import supervisor
@@ -58,8 +58,9 @@ class SupervisedProcess:
             "grace": grace,
         }
         assert self._supervisor.stdin is not None
-        self._supervisor.stdin.write(json.dumps(order).encode() + b"\n")
-        self._supervisor.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it ended at once, which the silence will tell
+            self._supervisor.stdin.write(json.dumps(order).encode() + b"\n")
+            self._supervisor.stdin.flush()
 
     def wait(self, seconds: float) -> bool:
         """Waits at most ``seconds`` for the command to end; whether it has, or could not be started at all."""
@@ -91,7 +92,8 @@ class SupervisedProcess:
             ServerError: processes are left, which even SIGKILL did not end.
         """
         assert self._supervisor.stdin is not None
-        self._supervisor.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._supervisor.stdin.close()
         if self._supervisor.poll() is None:
             # The closed pipe would do, had not this process been forked since by someone who kept its descriptors.
             self._supervisor.terminate()
@@ -144,11 +146,3 @@ class SupervisedProcess:
             self.stop_command_status = event["status"]
         elif kind == "gone":
             self.left = tuple(event["left"])
-
-
-def open_log(path: Path, heading: str) -> IO[bytes]:
-    """Opens a server's log for appending, its folder made if missing, and writes the first line of this start."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    log = path.open("ab", buffering=0)
-    log.write(heading.encode("utf-8", "replace") + b"\n")
-    return log
