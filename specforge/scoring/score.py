@@ -60,3 +60,12 @@ class Scorer(Protocol):
     def score_all(self, answers: Sequence[Answer]) -> list[Score]:
         """One score for each answer, in order. An answer that can't be parsed is wrong, never an exception."""
         ...
+
+
+def verdict(answer: Answer, correct: bool, found: str | None, reason: str) -> Score:
+    """The score of an answer whose text was judged; a failed or truncated request is wrong whatever its text."""
+    if answer.failed:
+        return Score(False, found, "the request failed")
+    if answer.truncated:
+        return Score(False, found, f"cut at the token limit ({reason})")
+    return Score(correct, found, reason)

@@ -1,0 +1,1 @@
+"""One module a dataset, each with its definition as ``DATASET``; the registry finds it by being here."""
