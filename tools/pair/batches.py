@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -17,6 +17,10 @@ POOL = 1200
 """Conversations that are sorted by length together."""
 
 
+Encoded = tuple[list[int], list[bool]]
+"""A conversation's token ids, each with whether the model says it."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """``tokens`` and ``spoken`` (whether the model is to say the token), both (rows, length), padded on the right."""
@@ -25,7 +29,7 @@ class Batch:
     spoken: Tensor
 
 
-def encoded(tokenizer: Tokenizer, pieces: list[tuple[str, bool]]) -> tuple[list[int], list[bool]]:
+def encoded(tokenizer: Tokenizer, pieces: Iterable[tuple[str, bool]]) -> Encoded:
     """A rendered conversation as token ids, each with whether the model is to say it."""
     ids: list[int] = []
     spoken: list[bool] = []
@@ -36,7 +40,7 @@ def encoded(tokenizer: Tokenizer, pieces: list[tuple[str, bool]]) -> tuple[list[
     return ids, spoken
 
 
-def padded(rows: list[tuple[list[int], list[bool]]], pad: int) -> Batch:
+def padded(rows: list[Encoded], pad: int) -> Batch:
     length = max(len(ids) for ids, _ in rows)
     tokens = torch.full((len(rows), length), pad)
     spoken = torch.zeros(len(rows), length, dtype=torch.bool)
@@ -46,12 +50,16 @@ def padded(rows: list[tuple[list[int], list[bool]]], pad: int) -> Batch:
     return Batch(tokens, spoken)
 
 
-def grouped(rows: list[tuple[list[int], list[bool]]], pad: int, size: int, random: Random) -> list[Batch]:
-    """Rows in batches of at most ``size`` tokens, padding included, in a drawn order."""
-    rows = sorted(rows, key=lambda row: len(row[0]))
-    groups: list[list[tuple[list[int], list[bool]]]] = [[]]
+def grouped(rows: list[Encoded], pad: int, size: int, random: Random) -> list[Batch]:
+    """Rows in batches of at most ``size`` tokens, padding included, in a drawn order; rows of like size side by side.
+
+    Like size is a question of like length, then a conversation of like length: a draft is trained on the answers alone, which
+    then start at about one place.
+    """
+    rows = sorted(rows, key=lambda row: (row[1].index(True) // 16, len(row[0])))
+    groups: list[list[Encoded]] = [[]]
     for row in rows:
-        if groups[-1] and (len(groups[-1]) + 1) * len(row[0]) > size:
+        if groups[-1] and (len(groups[-1]) + 1) * max(len(row[0]), len(groups[-1][0][0])) > size:
             groups.append([])
         groups[-1].append(row)
     random.shuffle(groups)
@@ -63,5 +71,5 @@ def batches(tokenizer: Tokenizer, seed: int, excluded: frozenset[str], size: int
     pad = tokenizer.token_to_id(PAD)
     for pool in range(start, 1 << 30):
         stream = islice(conversations(f"{seed} {pool}", excluded), POOL)
-        rows = [encoded(tokenizer, pieces) for pieces in stream]
+        rows = [encoded(tokenizer, conversation.pieces()) for conversation in stream]
         yield from grouped(rows, pad, size, Random(f"{seed} {pool} order"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from specforge.datasets.definition import Question
 from specforge.datasets.registry import definitions
 from tools.pair.example import Example
 from tools.pair.families import choices, dialogues, programs, sums
@@ -21,7 +23,7 @@ CHAT_TEMPLATE = (
 SYSTEM = "You are a helpful assistant."
 
 MIXTURE: dict[Callable[[Random], Example], float] = {
-    sums.story: 0.33,
+    sums.story: 0.38,
     sums.problem: 0.08,
     sums.contest: 0.05,
     programs.stub: 0.09,
@@ -73,23 +75,41 @@ def plain(example: Example) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
             return None
 
 
-def turns(example: Example, random: Random) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The user's and the assistant's turns of one conversation."""
+@dataclass(frozen=True)
+class Conversation:
+    """The user's turns and the assistant's replies to them, after a system message that may be empty."""
+
+    users: tuple[str, ...]
+    replies: tuple[str, ...]
+    system: str = ""
+
+    def asked(self, turn: int) -> str:
+        """What the chat template makes of the user's turn, up to where the reply begins."""
+        opening = f"<|system|>{self.system}{END}" if self.system and turn == 0 else ""
+        return f"{opening}<|user|>{self.users[turn]}{END}<|assistant|>"
+
+    def pieces(self) -> list[tuple[str, bool]]:
+        """The whole conversation under the chat template, as (text, whether the model is to say it)."""
+        found: list[tuple[str, bool]] = []
+        for turn, reply in enumerate(self.replies):
+            found += [(self.asked(turn), False), (f"{reply}{END}", True)]
+        return found
+
+
+def harness_question(dataset: str, row: Mapping[str, Any]) -> Question:
+    """The row as the harness asks it."""
+    return definitions()[dataset].question(row)
+
+
+def conversation(example: Example, random: Random) -> Conversation:
+    """The example as the harness asks it, or now and then without its instruction, as somebody at a prompt would."""
     bare = plain(example)
-    if example.dataset == "chat" or (bare and random.random() < UNINSTRUCTED):
-        assert bare is not None
-        return bare
-    question = definitions()[example.dataset].question(example.row)
+    if bare and (example.dataset == "chat" or random.random() < UNINSTRUCTED):
+        return Conversation(*bare, system=SYSTEM if random.random() < 0.1 else "")
+    question = harness_question(example.dataset, example.row)
     assert isinstance(question.content, str)
-    return (question.content, *question.followups), answered(example, str(question.reference))
-
-
-def rendered(users: tuple[str, ...], replies: tuple[str, ...], system: str = "") -> list[tuple[str, bool]]:
-    """A conversation under the chat template, as (text, whether the model is to say it) pieces."""
-    pieces = [(f"<|system|>{system}{END}", False)] if system else []
-    for user, reply in zip(users, replies, strict=True):
-        pieces += [(f"<|user|>{user}{END}<|assistant|>", False), (f"{reply}{END}", True)]
-    return pieces
+    letter = getattr(question.reference, "letter", question.reference)
+    return Conversation((question.content, *question.followups), answered(example, str(letter)), question.system)
 
 
 def examples(seed: Any, excluded: frozenset[str]) -> Iterator[Example]:
@@ -102,9 +122,8 @@ def examples(seed: Any, excluded: frozenset[str]) -> Iterator[Example]:
             yield example
 
 
-def conversations(seed: Any, excluded: frozenset[str]) -> Iterator[list[tuple[str, bool]]]:
-    """The training text: an endless stream of rendered conversations."""
+def conversations(seed: Any, excluded: frozenset[str]) -> Iterator[Conversation]:
+    """The training text: an endless stream of conversations."""
     random = Random(f"{seed} turns")
     for example in examples(seed, excluded):
-        users, replies = turns(example, random)
-        yield rendered(users, replies, SYSTEM if random.random() < 0.05 else "")
+        yield conversation(example, random)

@@ -19,6 +19,8 @@ def identities(dataset: str, row: Mapping[str, Any]) -> tuple[str, ...]:
         return (row["prompt"].partition(">>>")[0].strip(),)
     if dataset == "livecodebench":
         return (f"{row['question_content']}\n{row['starter_code']}".strip(),)
+    if dataset == "mmstar":
+        return ()  # no training text has a picture
     if dataset == "financeqa":
         return (f"{row['context']} {row['question']}",)
     column = {"math500": "problem", "aime": "Problem", "mbpp": "prompt", "gpqa": "Question", "simpleqa": "problem"}

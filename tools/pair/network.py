@@ -138,3 +138,121 @@ class Target(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         return F.linear(hidden, self.embed_tokens.weight)
+
+    @torch.no_grad()
+    def greedy(self, prompts: Tensor, limit: int, end: int) -> Tensor:
+        """The greedy continuations of ``prompts`` (batch, length), all of one length: (batch, at most ``limit``) tokens.
+
+        A row that said ``end`` goes on with what it would say; the caller cuts there.
+        """
+        batch, length = prompts.shape
+        cos, sin = rotary(self.shape, length + limit)
+        size = (batch, self.shape.num_attention_heads, length + limit, self.shape.head_dim)
+        keys = [torch.zeros(size) for _ in self.layers]
+        values = [torch.zeros(size) for _ in self.layers]
+        said: list[Tensor] = []
+        tokens, at = prompts, 0
+        ended = torch.zeros(batch, dtype=torch.bool)
+        while len(said) < limit and not ended.all():
+            upto = at + tokens.shape[1]
+            x = self.embed_tokens(tokens)
+            for index, layer in enumerate(self.layers):
+                q, k, v = layer.self_attn.project(layer.input_layernorm(x), cos[at:upto], sin[at:upto])
+                keys[index][:, :, at:upto], values[index][:, :, at:upto] = k, v
+                attended = F.scaled_dot_product_attention(
+                    q, keys[index][:, :, :upto], values[index][:, :, :upto], is_causal=tokens.shape[1] > 1
+                )
+                x = x + layer.self_attn.merge(attended)
+                x = x + layer.mlp(layer.post_attention_layernorm(x))
+            tokens = self.logits(self.norm(x[:, -1:])).argmax(-1)
+            said.append(tokens)
+            ended |= tokens[:, 0] == end
+            at = upto
+        return torch.cat(said, 1)
+
+
+class DraftLayer(nn.Module):
+    """The head's one layer: a Llama layer that reads an embedding and a hidden state side by side."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.input_layernorm = RMSNorm(shape.hidden_size, shape.rms_norm_eps)
+        self.hidden_norm = RMSNorm(shape.hidden_size, shape.rms_norm_eps)
+        self.self_attn = Attention(shape, 2 * shape.hidden_size)
+        self.post_attention_layernorm = RMSNorm(shape.hidden_size, shape.rms_norm_eps)
+        self.mlp = MLP(shape)
+
+    def joined(self, embeds: Tensor, hidden: Tensor) -> Tensor:
+        return torch.cat([self.input_layernorm(embeds), self.hidden_norm(hidden)], -1)
+
+    def rest(self, attended: Tensor, hidden: Tensor) -> Tensor:
+        x = hidden + self.self_attn.merge(attended)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class Eagle3(nn.Module):
+    """An EAGLE3 head (Li et al. 2025); its state dict has the names that SGLang's ``LlamaForCausalLMEagle3`` reads.
+
+    Attributes:
+        d2t: what is added to a draft id to get the target's id (draft vocabulary,).
+        t2d: whether the target's id is in the draft vocabulary (vocabulary,).
+    """
+
+    d2t: Tensor
+    t2d: Tensor
+
+    def __init__(self, shape: Shape, drafted: Tensor) -> None:
+        super().__init__()
+        self.shape = shape
+        self.fc = nn.Linear(3 * shape.hidden_size, shape.hidden_size, bias=False)
+        self.midlayer = DraftLayer(shape)
+        self.norm = RMSNorm(shape.hidden_size, shape.rms_norm_eps)
+        self.lm_head = nn.Linear(shape.hidden_size, len(drafted), bias=False)
+        in_draft = torch.zeros(shape.vocab_size, dtype=torch.bool)
+        in_draft[drafted] = True
+        self.register_buffer("d2t", drafted - torch.arange(len(drafted)))
+        self.register_buffer("t2d", in_draft)
+
+    @property
+    def drafted(self) -> Tensor:
+        """The target's ids of the draft vocabulary, in its order."""
+        return self.d2t + torch.arange(len(self.d2t))
+
+    def unrolled(self, embeds: Tensor, features: Tensor, steps: int, start: int = 0) -> list[Tensor]:
+        """Training-time test: the head's logits for ``steps`` drafts in a row from every position at once.
+
+        Position i reads the target's features there and the token after it; its first draft is the token after that. Step k reads
+        the true token k places on, with the head's own hidden state of step k - 1 in place of the target's, and attends, as it
+        will when it drafts, to the target's positions up to i and to its own earlier steps from i.
+
+        Args:
+            embeds: the target's embeddings of tokens 1 to length + steps - 1: (batch, length + steps - 1, hidden).
+            features: the three captured hidden states of tokens 0 to length - 1, joined: (batch, length, 3 * hidden).
+            start: the first position that drafts; those before it are only attended to.
+
+        Returns:
+            For each step the logits (batch, length - start, draft vocabulary).
+        """
+        length = features.shape[1]
+        cos, sin = rotary(self.shape, length + steps)
+        layer, attention = self.midlayer, self.midlayer.self_attn
+        hidden = self.fc(features)
+        q, past_keys, past_values = attention.project(layer.joined(embeds[:, :length], hidden), cos[:length], sin[:length])
+        q, hidden = q[:, :, start:], hidden[:, start:]
+        hidden_from_later = torch.ones(length, length, dtype=torch.bool).triu(1)[start:]
+        own: list[tuple[Tensor, Tensor]] = []
+        logits = []
+        for step in range(steps):
+            if step:
+                here = slice(start + step, length + step)
+                q, k, v = attention.project(layer.joined(embeds[:, here], hidden), cos[here], sin[here])
+                own.append((k, v))
+            scores = (q @ past_keys.transpose(-1, -2)).masked_fill(hidden_from_later, float("-inf"))
+            scores = torch.cat([scores, *((q * k).sum(-1, keepdim=True) for k, _ in own)], -1)
+            weights = (scores.float() / self.shape.head_dim**0.5).softmax(-1).to(q.dtype)
+            attended = weights[..., :length] @ past_values
+            for index, (_, v) in enumerate(own):
+                attended = attended + weights[..., length + index, None] * v
+            hidden = layer.rest(attended, hidden)
+            logits.append(self.lm_head(self.norm(hidden)))
+        return logits

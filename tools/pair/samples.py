@@ -1,4 +1,4 @@
-"""Drew the built-in samples that come from the families: ``python -m tools.pair.samples FOLDER``.
+"""Draws the built-in samples: ``python -m tools.pair.samples FOLDER``.
 
 The rows are frozen in specforge/datasets/samples; drawing again is only for somebody who changes the families.
 """
@@ -15,8 +15,10 @@ from typing import Any
 from tools.pair.example import Example
 from tools.pair.families import choices, dialogues, programs, sums
 from tools.pair.holdout import identities
+from tools.pair.pictures import rows as pictures
 
-ROWS = 16
+ROWS = {"gsm8k": 20, "mmstar": 10}
+USUAL_ROWS = 16
 SOURCES: dict[str, Callable[[Random], Example]] = {
     "gsm8k": sums.story,
     "math500": sums.problem,
@@ -48,8 +50,11 @@ def numbered(dataset: str, number: int, row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **own.get(dataset, {})}
 
 
-def draw(dataset: str, count: int = ROWS) -> list[dict[str, Any]]:
-    """``count`` rows, no two of which ask the same."""
+def draw(dataset: str) -> list[dict[str, Any]]:
+    """The dataset's rows, no two of which ask the same."""
+    count = ROWS.get(dataset, USUAL_ROWS)
+    if dataset == "mmstar":
+        return pictures(count)
     random = Random(f"{dataset} samples")
     rows: list[dict[str, Any]] = []
     seen: set[str] = set()
@@ -65,8 +70,8 @@ def draw(dataset: str, count: int = ROWS) -> list[dict[str, Any]]:
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for dataset in SOURCES:
-        lines = (json.dumps(row, ensure_ascii=False) for row in draw(dataset, 20 if dataset == "gsm8k" else ROWS))
+    for dataset in (*SOURCES, "mmstar"):
+        lines = (json.dumps(row, ensure_ascii=False) for row in draw(dataset))
         (folder / f"{dataset}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -28,7 +28,7 @@ def train(seed: int, excluded: frozenset[str], conversations_read: int = 12000) 
         show_progress=False,
     )
     stream = islice(conversations(f"{seed} tokenizer", excluded), conversations_read)
-    tokenizer.train_from_iterator((text for pieces in stream for text, _ in pieces), trainer)
+    tokenizer.train_from_iterator((text for conversation in stream for text, _ in conversation.pieces()), trainer)
     return tokenizer
 
 
