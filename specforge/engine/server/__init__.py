@@ -1,0 +1,1 @@
+"""SGLang's HTTP protocol over the engine: one module an endpoint family."""
