@@ -1,0 +1,3 @@
+"""Image files: any name."""
+
+from ._any import getter as __getattr__

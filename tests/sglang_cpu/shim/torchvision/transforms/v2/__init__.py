@@ -1,0 +1,4 @@
+"""Newer transforms: any name."""
+
+from ..._any import getter as __getattr__
+from . import functional

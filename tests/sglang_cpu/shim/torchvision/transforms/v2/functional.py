@@ -1,0 +1,3 @@
+"""Newer transforms as functions: any name."""
+
+from ..._any import getter as __getattr__
