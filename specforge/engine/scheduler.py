@@ -16,7 +16,7 @@ class Progress:
     """What a step did to a request, handed to its listener on the engine's thread."""
 
     tokens: list[int]
-    """New tokens, stopped and cut."""
+    """Tokens since the last call, cut where the answer stops."""
     finished: bool
 
 
@@ -179,7 +179,7 @@ class Scheduler:
             sequence.output_counts.update(new)
         self._totals.output_tokens += len(new)
         if job.streams or stop is not None:
-            job.listener(Progress(new, finished=stop is not None))
+            job.listener(Progress(new if job.streams else sequence.outputs, finished=stop is not None))
 
     def _drop_finished(self) -> None:
         """Free the slots of finished requests, closing the gaps they leave."""
@@ -199,6 +199,6 @@ class Scheduler:
             detail = {"message": message, "status_code": status, "err_type": None}
             job.sequence.finish = FinishReason("abort", detail)
             job.sequence.times.finished = perf_counter()
-            job.listener(Progress([], finished=True))
+            job.listener(Progress([] if job.streams else job.sequence.outputs, finished=True))
         self._waiting = deque(job for job in self._waiting if job.sequence.finish is None)
         self._drop_finished()

@@ -47,7 +47,7 @@ class AutoregressiveDrafter:
         self.scratch = max(nodes, steps * topk)
         self._model, self._steps, self._topk = model, steps, topk
         self._cache = model.new_cache(slots)
-        self.caches = (self._cache,)
+        self.caches: tuple[SlotCache, ...] = (self._cache,)
 
     def prefill(self, sequence: Sequence, start: int, following: Ints, features: Array | None, last: bool) -> None:
         """Read a stretch of the prompt; at its end, leave the first draft's seed."""

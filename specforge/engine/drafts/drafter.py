@@ -19,7 +19,7 @@ class Drafter(Protocol):
     """Nodes of each tree, root included (SGLang's `num_draft_tokens`)."""
     capture: tuple[int, ...]
     """Layers of the target whose inputs `prefill` and `accept` need."""
-    caches: Items[SlotCache]
+    caches: tuple[SlotCache, ...]
     """The draft model's cells, one for one with the target's."""
     scratch: int
     """Cells past the verified ones that a draft or its verification may fill."""

@@ -30,15 +30,15 @@ class About:
         self._argv = argv
         self._created = int(time.time())
 
-    async def root(self, request: web.Request) -> web.Response:
+    async def root(self, _: web.Request) -> web.Response:
         """A sign of life."""
         return json_response("SGLang is running")
 
-    async def ready(self, request: web.Request) -> web.Response:
+    async def ready(self, _: web.Request) -> web.Response:
         """200: the models are loaded before the port opens."""
         return web.Response(status=200 if self._engine.scheduler.failure is None else 503)
 
-    async def health(self, request: web.Request) -> web.Response:
+    async def health(self, _: web.Request) -> web.Response:
         """Run one token through the engine, unless it is busy: then its next step is the proof."""
         load = self._engine.scheduler.load
         if self._engine.scheduler.failure is not None:
@@ -53,7 +53,7 @@ class About:
             return web.Response(status=503)
         return web.Response()
 
-    async def server_info(self, request: web.Request) -> web.Response:
+    async def server_info(self, _: web.Request) -> web.Response:
         """The resolved arguments and the state, under SGLang's names."""
         engine, load = self._engine, self._engine.scheduler.load
         arguments = {**engine.arguments.as_json(), "context_length": engine.context}
@@ -93,7 +93,7 @@ class About:
             }
         )
 
-    async def model_info(self, request: web.Request) -> web.Response:
+    async def model_info(self, _: web.Request) -> web.Response:
         """What the model is."""
         engine = self._engine
         return json_response(
@@ -114,7 +114,7 @@ class About:
             }
         )
 
-    async def models(self, request: web.Request) -> web.Response:
+    async def models(self, _: web.Request) -> web.Response:
         """OpenAI's list of models: the one served."""
         name = self._engine.arguments.served_model_name
         card = {

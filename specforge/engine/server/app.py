@@ -2,8 +2,9 @@
 
 import hmac
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
+from typing import Any
 
 from aiohttp import web
 
@@ -29,9 +30,8 @@ def create_app(engine: Engine, argv: Sequence[str]) -> web.Application:
     """SGLang's routes over an engine whose scheduler runs."""
     generator = Generator(engine)
     about = About(generator, argv)
-    middlewares = [_errors]
-    if engine.arguments.api_key is not None:
-        middlewares.insert(0, _authorization(engine.arguments.api_key))
+    key = engine.arguments.api_key
+    middlewares = [_errors] if key is None else [_authorization(key), _errors]
     app = web.Application(middlewares=middlewares, client_max_size=_LARGEST_BODY)
     get, post = app.router.add_get, app.router.add_post
     get("/", about.root)
@@ -77,7 +77,7 @@ async def _errors(request: web.Request, handler: _Handler) -> web.StreamResponse
         raise
 
 
-def _authorization(key: str) -> Callable[[web.Request, _Handler], Awaitable[web.StreamResponse]]:
+def _authorization(key: str) -> Callable[[web.Request, _Handler], Coroutine[Any, Any, web.StreamResponse]]:
     expected = f"Bearer {key}".encode()
 
     @web.middleware

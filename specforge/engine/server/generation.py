@@ -62,11 +62,7 @@ class Generation:
 
     async def result(self) -> Update:
         """The finished answer."""
-        last = None
-        async for last in self.updates():
-            pass
-        assert last is not None
-        return last
+        return [update async for update in self.updates()][-1]
 
     def _text(self, stream: TextStream, new: list[int], finished: bool) -> str:
         finish = self.sequence.finish
@@ -137,7 +133,7 @@ class Generator:
         if new is not None and count + new > engine.context:
             raise RequestError(
                 f"Requested token count exceeds the model's maximum context length of {engine.context} tokens. You "
-                f"requested a total of {count + new} tokens: {count} tokens from the input messages and {new} tokens for "
-                "the completion. Please reduce the number of tokens in the input messages or the completion to fit "
+                f"requested a total of {count + new} tokens: {count} tokens from the input messages and {new} tokens "
+                "for the completion. Please reduce the number of tokens in the input messages or the completion to fit "
                 "within the limit."
             )

@@ -39,11 +39,10 @@ async def serve(engine: Engine, argv: Sequence[str]) -> None:
         raise UsageError(f"--port: can't listen on {host}:{port} ({error.strerror})") from error
     engine.scheduler.start()
     logger.info("The server is fired up and ready to roll!")
+    stopped = asyncio.create_task(stop.wait())
     while not stop.is_set() and engine.scheduler.failure is None:
-        try:
-            await asyncio.wait_for(stop.wait(), _WATCH_SECONDS)
-        except asyncio.TimeoutError:
-            continue
+        await asyncio.wait([stopped], timeout=_WATCH_SECONDS)
+    stopped.cancel()
     engine.scheduler.close()
     await runner.cleanup()
     if engine.scheduler.failure is not None:
