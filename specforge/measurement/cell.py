@@ -73,7 +73,8 @@ def measure_cell(target: Target, plan: CellPlan, progress: Progress, prepared_be
     """Prepares, warms up, measures, scores.
 
     A server that dies, or Ctrl-C, ends the measurement: the record then has what was measured, its ``status`` is
-    ``failed`` or ``partial``, and its ``reason`` says why (:data:`INTERRUPTED` for Ctrl-C, which the caller raises again).
+    ``failed`` or ``partial``, and its ``reason`` says why (:data:`INTERRUPTED` for Ctrl-C, which the caller raises
+    again).
     """
     rows = RowWriter(plan.rows_path)
     collector = Collector(rows, progress)

@@ -93,7 +93,7 @@ class Collector:
 
 
 def _timings(reply: Reply) -> tuple[float, float]:
-    """(time to first token, time from it to the end), each NaN where unknown; from the stream, else the server's own."""
+    """(time to first token, time from it to the end), from the stream, else the server's own; NaN where unknown."""
     if reply.first_token_at is not None:
         return reply.first_token_at - reply.sent_at, reply.ended_at - reply.first_token_at
     if reply.server_ttft is not None:

@@ -57,7 +57,7 @@ def review(
         for row, score in zip(batch, scores, strict=True):
             verdicts[row["row_id"], row["round"]] = Verdict(
                 score,
-                any(is_loop(turn["text"]) or is_loop(turn["reasoning"] or "") for turn in row["turns"]),
+                any(_is_degenerate(turn) for turn in row["turns"]),
                 any(_cut_while_thinking(turn) for turn in row["turns"]),
             )
 
@@ -105,6 +105,11 @@ def answer_of(row: Row, prompt: Prompt) -> Answer:
         question=tuple(str(question) for question in (*questions, *prompt.followups)),
         category=prompt.category,
     )
+
+
+def _is_degenerate(turn: Mapping[str, Any]) -> bool:
+    cut = turn["finish_reason"] == "length"
+    return any(is_loop(text, truncated=cut) for text in (turn["text"], turn["reasoning"]) if text)
 
 
 def _cut_while_thinking(turn: Mapping[str, Any]) -> bool:

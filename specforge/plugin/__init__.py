@@ -1,1 +1,73 @@
+"""What ties the harness to pytest.
 
+Every test session of every environment where the package is installed loads this module (entry point
+``specforge.plugin``), so importing it is cheap, and nothing happens before a test asks for the fixtures.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from specforge.plugin.fixtures import benchmark_spec, measure_cell, specforge_server
+from specforge.plugin.options import add_options
+
+__all__ = ["benchmark_spec", "measure_cell", "specforge_server"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options, in one group of ``--help``."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Checks what was given, so that a mistake costs seconds and not a server's start."""
+    from specforge.plugin.run import configure
+
+    configure(config)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Turns ``--config-list`` and ``--benchmark-list`` into one test item a cell."""
+    from specforge.plugin.parametrize import generate_cells
+
+    generate_cells(metafunc)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives each cell the clock that pytest-benchmark is to read."""
+    from specforge.plugin.replay import add_clocks
+
+    add_clocks(items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Loads the local datasets of the cells that were selected, before any server is started."""
+    from specforge.plugin.run import collected
+
+    collected(session)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str] | None:
+    """Says what will be measured, and whether it is sample data on the embedded engine."""
+    from specforge.plugin.run import header
+
+    return header(config)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Ends the run with its table."""
+    from specforge.plugin.summary import write_summary
+
+    write_summary(terminalreporter, config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Completes the run's file before pytest-benchmark saves and compares."""
+    from specforge.plugin.run import finished
+
+    finished(session)

@@ -1,0 +1,100 @@
+"""One test item: its cell is measured, kept, and judged."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from specforge.datasets import make_scorer, unscored_reason
+from specforge.errors import SpecForgeError
+from specforge.matrix import BenchmarkSpec
+from specforge.measurement.cell import INTERRUPTED, CellPlan, measure_cell
+from specforge.measurement.progress import Bar, Progress, Silent
+from specforge.plugin.entries import CellEntry
+from specforge.plugin.replay import CLOCK, replay
+from specforge.plugin.run import Run, ServerOfRun, run_of
+from specforge.results.record import CellRecord
+
+
+def measure_item(item: pytest.Item, server: ServerOfRun, spec: BenchmarkSpec, benchmark: Any) -> CellRecord:
+    """Measures the item's cell, gives it to pytest-benchmark and to the run's file, and fails or skips the test.
+
+    A cell that fails is kept first, so that what was measured is not lost with it.
+    """
+    run = run_of(item.config)
+    if server.target is None:
+        pytest.fail(server.failure or "there is no server", pytrace=False)
+    try:
+        plan = _plan(run, server, spec)
+    except SpecForgeError as error:
+        pytest.fail(str(error), pytrace=False)
+    total = len(plan.benchmark.prompts) * plan.rounds
+    with _progress(item, total) as progress:
+        record = measure_cell(server.target, plan, progress, run.prepared)
+    durations = tuple(round_["duration"] for round_ in record["metrics"]["rounds"])
+    _judge(record, run.settings.max_failed)
+    benchmark.group = str(spec)
+    benchmark.extra_info.update(record)
+    # The fixture's dictionary and the entry's are one, so that what the end of the run adds is in both.
+    run.add(CellEntry(item.name, item.nodeid, str(spec), _param(item), benchmark.extra_info, durations))
+    if durations:
+        replay(benchmark, item.stash[CLOCK], durations)
+    if record["reason"] == INTERRUPTED:
+        raise KeyboardInterrupt
+    if record["status"] == "skipped":
+        pytest.skip(str(record["reason"]))
+    if record["status"] != "ok":
+        pytest.fail(str(record["reason"]), pytrace=False)
+    return record
+
+
+def _plan(run: Run, server: ServerOfRun, spec: BenchmarkSpec) -> CellPlan:
+    settings = run.settings
+    drawn = run.benchmark(spec)
+    return CellPlan(
+        config=run.record_config(server.config, server.server),
+        spec=spec,
+        benchmark=drawn,
+        concurrency=server.config.batch_size,
+        sampling=settings.sampling,
+        max_new_tokens=settings.max_new_tokens or drawn.max_new_tokens,
+        largest_tree=settings.largest_tree,
+        rounds=settings.rounds,
+        scorer=make_scorer(drawn.name, settings.scoring),
+        unscored=unscored_reason(drawn.name, settings.scoring),
+        rows_path=run.files.rows_path(str(server.config), str(spec)),
+        environment=run.environment(server.server),
+    )
+
+
+def _judge(record: CellRecord, max_failed: int) -> None:
+    """More failed requests than allowed fail the cell."""
+    failed = record["metrics"]["failed"]
+    if record["status"] == "ok" and failed > max_failed:
+        record["status"] = "failed"
+        record["reason"] = (
+            f"{failed} of {len(record['requests']['row_id'])} requests failed (--max-failed {max_failed}); "
+            f"the first: {record['metrics']['first_error']}"
+        )
+
+
+def _param(item: pytest.Item) -> str:
+    return item.callspec.id if isinstance(item, pytest.Function) else ""
+
+
+@contextlib.contextmanager
+def _progress(item: pytest.Item, total: int) -> Iterator[Progress]:
+    """A bar where a person looks on: at a terminal, not in a log, not with ``-q``, not on a worker."""
+    reporter = item.config.pluginmanager.getplugin("terminalreporter")
+    if reporter is None or not reporter.isatty or reporter.verbosity < 0:
+        yield Silent()
+        return
+    # pytest's own writer, since standard error is captured while a test runs.
+    bar = Bar(item.name, total, reporter._tw._file)
+    try:
+        yield bar
+    finally:
+        bar.close()

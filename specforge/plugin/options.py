@@ -1,0 +1,149 @@
+"""The command line's options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from specforge.matrix import DEFAULT_BENCHMARKS, DEFAULT_CONFIGS
+
+PREFIX = "specforge_"
+"""What the options' destinations start with, so that they don't meet another plugin's."""
+
+_EPILOG = """\
+speculative decoding benchmarks. Paths go before the options that take lists. Examples:
+
+  pytest bench_tests --model-path MODEL --speculative-draft-model-path DRAFT
+      --config-list 1,0,0,0 1,3,1,4 --benchmark-list mtbench gsm8k:5 ceval:5:accountant
+  pytest bench_tests --base-url http://127.0.0.1:30000 --config-list 8,0,0,0 --benchmark-list gsm8k:200
+  pytest bench_tests                      (no model and no server: the embedded engine on sample data)
+"""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Adds every option of the harness to pytest's parser."""
+    group = parser.getgroup("specforge", _EPILOG)
+
+    def add(*names: str, help: str, **kwargs: Any) -> None:
+        kwargs["dest"] = PREFIX + names[0].lstrip("-").replace("-", "_")
+        group.addoption(*names, help=help, **kwargs)
+
+    def add_list(name: str, help: str, metavar: str) -> None:
+        add(name, nargs="+", action="extend", default=None, metavar=metavar, help=help)
+
+    # --- the matrix
+    add_list(
+        "--config-list",
+        "configurations batch-size,num-steps,topk,num-draft-tokens; b,0,0,0 is the target alone, b,0,0,D is for "
+        f"algorithms without steps (NGRAM). Default: {' '.join(DEFAULT_CONFIGS)}",
+        "CONFIG",
+    )
+    add_list(
+        "--benchmark-list",
+        f"benchmarks name[:num-prompts[:subset,...]]. Default: {' '.join(DEFAULT_BENCHMARKS)}",
+        "BENCHMARK",
+    )
+    # --- the server
+    add("--model-path", "--model", default=None, metavar="MODEL", help="model folder or Hub id to launch SGLang with")
+    add(
+        "--speculative-algorithm",
+        default=None,
+        metavar="NAME",
+        help="EAGLE3 (default when a configuration has steps), EAGLE, STANDALONE, NGRAM, or another of SGLang's",
+    )
+    add(
+        "--speculative-draft-model-path",
+        "--speculative-draft-model",
+        default=None,
+        metavar="DRAFT",
+        help="draft model folder or Hub id",
+    )
+    add("--host", default="127.0.0.1", help="address of the server (default: 127.0.0.1)")
+    add("--port", type=int, default=None, help="port of the server (default: a free one; 30000 when attaching)")
+    add("--skip-launch-server", action="store_true", help="measure the server that runs at --host and --port")
+    add(
+        "--base-url",
+        nargs="+",
+        default=None,
+        metavar="URL",
+        help="measure the server that runs there; https and a path are fine",
+    )
+    add("--api-key", default=None, metavar="KEY", help="key that the server wants")
+    add("--header", action="append", default=None, metavar="'NAME: VALUE'", help="extra header of each request")
+    add(
+        "--launch-command",
+        default=None,
+        metavar="COMMAND",
+        help="what SGLang's flags are appended to (default: python -m sglang.launch_server)",
+    )
+    add("--stop-command", default=None, metavar="COMMAND", help="ends what --launch-command started in a container")
+    add(
+        "--timeout-for-server-launch",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="limit for a server's start (default: 600)",
+    )
+    add("--tp-size", "--tp", type=int, default=None, metavar="N", help="tensor parallel size")
+    add("--ep-size", type=int, default=None, metavar="N", help="expert parallel size")
+    add("--mem-fraction-static", type=float, default=None, metavar="SHARE", help="share of GPU memory for the model")
+    add("--attention-backend", default=None, metavar="NAME", help="SGLang's attention backend")
+    add("--dtype", default=None, help="data type of the weights")
+    add("--quantization", default=None, metavar="NAME", help="quantization method")
+    add("--trust-remote-code", action="store_true", help="let the server run code from the model's repository")
+    add("--disable-radix-cache", action="store_true", help="serve without the prefix cache")
+    add("--server-args", default=None, metavar="'FLAGS'", help="any other SGLang flags, untouched; they win")
+    # --- the requests
+    add("--num-prompts", type=int, default=None, metavar="N", help="prompts of the benchmarks that name no number")
+    add(
+        "--max-new-tokens",
+        type=int,
+        default=None,
+        metavar="N",
+        help="token limit of an answer (default: the dataset's)",
+    )
+    add("--temperature", type=float, default=None, help="sampling temperature (default: 0)")
+    add("--top-p", type=float, default=None, help="nucleus sampling (default: 1)")
+    add("--top-k", type=int, default=None, help="top-k sampling (default: -1, off)")
+    add(
+        "--sampling",
+        choices=("stated", "model"),
+        default="stated",
+        help="'stated' (default) sends every sampling parameter; 'model' leaves them to the model's own defaults",
+    )
+    add("--extra-body", default=None, metavar="JSON", help="fields added to each request")
+    add("--chat-template-kwargs", default=None, metavar="JSON", help="arguments of the chat template")
+    add("--enable-thinking", action="store_true", help="short for --chat-template-kwargs '{\"enable_thinking\": true}'")
+    add("--stream", action="store_true", help="stream the answers: time to first token as a user sees it")
+    add("--seed", type=int, default=42, help="seed of the drawing, of the requests and of the server (default: 42)")
+    add("--rounds", type=int, default=None, metavar="N", help="measured rounds of each cell (default: 1)")
+    add("--max-failed", type=int, default=0, metavar="N", help="failed requests that a cell may have (default: 0)")
+    add(
+        "--request-timeout", type=float, default=3600.0, metavar="SECONDS", help="limit for one request (default: 3600)"
+    )
+    # --- the data
+    add(
+        "--dataset-path",
+        action="append",
+        default=None,
+        metavar="NAME=FILE",
+        help="local JSONL, JSON, CSV or Parquet with the Hub's columns, or a folder; NAME.train=FILE for few-shots",
+    )
+    add("--dataset-revision", default=None, metavar="REVISION", help="Hub revision, or NAME=REVISION,...")
+    # --- scoring
+    add("--judge-base-url", default=None, metavar="URL", help="OpenAI-compatible endpoint of a judge model")
+    add("--judge-model", default=None, metavar="NAME", help="the judge's name there")
+    add("--judge-api-key", default=None, metavar="KEY", help="the judge's key")
+    add("--allow-code-execution", action="store_true", help="run model-written code, in a sandbox, to score it")
+    add("--unsafe-code-execution", action="store_true", help="also where nothing isolates it")
+    add("--code-sandbox", default="auto", metavar="KIND", help="auto, bwrap, namespace, docker or podman")
+    # --- the record
+    add("--name", default=None, help="name of the run, part of its file's name")
+    add("--note", default=None, help="free text kept in the record")
+    add("--output-dir", default="results", metavar="DIR", help="where records, rows and logs go (default: ./results)")
+
+
+def option(config: pytest.Config, name: str) -> Any:
+    """An option's value, by its long name with underscores."""
+    return config.getoption(PREFIX + name)

@@ -1,0 +1,81 @@
+"""The table that ends a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from specforge.plugin.run import has_run, run_of
+from specforge.results.record import CellRecord
+
+_HEADINGS = ("configuration", "benchmark", "tok/s", "speedup", "accept", "accuracy", "notes")
+
+
+def write_summary(reporter: Any, config: pytest.Config) -> None:
+    """Writes configuration x benchmark: throughput, speedup, acceptance length, accuracy; then warnings and files."""
+    if not has_run(config) or not run_of(config).entries:
+        return
+    run = run_of(config)
+    records = [entry.record for entry in run.entries]
+    label = records[0]["environment"].get("label")
+    reporter.write_sep("=", "specforge" + (f": {label}" if label else ""))
+    for line in table([_HEADINGS, *map(cells_of, records)]):
+        reporter.write_line(line)
+    for warning in dict.fromkeys(text for record in records for text in record["environment"]["warnings"]):
+        reporter.write_line(f"warning: {warning}", yellow=True)
+    for note in dict.fromkeys(text for record in records for text in record["benchmark"]["notes"]):
+        reporter.write_line(f"note: {note}")
+    reporter.write_line(f"record: {run.files.json_path}")
+
+
+def cells_of(record: CellRecord) -> tuple[str, ...]:
+    """A record's line in the table."""
+    config, metrics = record["config"], record["metrics"]
+    numbers = [config.get(name) for name in ("batch_size", "num_steps", "topk", "num_draft_tokens")]
+    name = ",".join("?" if number is None else str(number) for number in numbers)
+    if config.get("algorithm"):
+        name += f" {config['algorithm']}"
+    return (
+        name,
+        record["benchmark"]["spec"],
+        _number(metrics["output_throughput"], ".1f"),
+        _number(metrics["speedup"], ".2f", "x"),
+        _number(metrics["acceptance_length"], ".2f"),
+        _accuracy(metrics),
+        _remarks(record),
+    )
+
+
+def _number(value: float | None, form: str, unit: str = "") -> str:
+    return "-" if value is None else f"{value:{form}}{unit}"
+
+
+def _accuracy(metrics: dict[str, Any]) -> str:
+    if metrics["accuracy"] is None:
+        return "-"
+    interval = metrics["accuracy_interval"]
+    low_high = f" [{interval[0]:.1%}, {interval[1]:.1%}]" if interval else ""
+    return f"{metrics['accuracy']:.1%}{low_high}"
+
+
+def _remarks(record: CellRecord) -> str:
+    metrics = record["metrics"]
+    remarks = [record["status"]] if record["status"] != "ok" else []
+    for name, text in (
+        ("failed", "failed"),
+        ("retried", "retried"),
+        ("degenerate", "loops"),
+        ("truncated", "cut"),
+        ("too_long", "too long"),
+    ):
+        if metrics[name]:
+            remarks.append(f"{metrics[name]} {text}")
+    return ", ".join(remarks)
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of left-aligned columns, two spaces apart."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,73 @@
+"""A run's files: one JSON in pytest-benchmark's format, rewritten after every cell, and a folder with rows and logs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from specforge.errors import UsageError
+
+_UNSAFE = re.compile(r"[^\w.,=+-]+")
+
+
+def safe_name(text: str) -> str:
+    """A text as part of a file's name."""
+    return _UNSAFE.sub("_", text)[:120]
+
+
+class RunFiles:
+    """Where a run leaves what it measured: ``STEM.json`` and the folder ``STEM`` beside it.
+
+    Args:
+        output_dir: made when missing.
+        name: part of the stem; None for none.
+
+    Raises:
+        UsageError: the folder can't be made or written.
+    """
+
+    def __init__(self, output_dir: Path, name: str | None, started: datetime) -> None:
+        stem = "-".join(filter(None, [safe_name(name) if name else None, started.strftime("%Y%m%d-%H%M%S")]))
+        self.folder = _new_folder(output_dir, stem)
+        self.json_path = self.folder.with_name(self.folder.name + ".json")
+        self.logs = self.folder / "logs"
+
+    def rows_path(self, config: str, benchmark: str) -> Path:
+        """The rows file of a cell."""
+        return self.folder / "rows" / f"{safe_name(config)}-{safe_name(benchmark)}.jsonl"
+
+    def write(self, document: Mapping[str, Any]) -> None:
+        """Replaces the run's JSON, atomically: a reader, or a crash, sees the old one or the new one."""
+        write_json_atomically(self.json_path, document)
+
+
+def write_json_atomically(path: Path, document: Mapping[str, Any]) -> None:
+    """Writes JSON beside ``path`` and moves it there once it is on disk."""
+    replacement = path.with_name(path.name + ".new")
+    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+    with replacement.open("wb") as file:
+        file.write(orjson.dumps(document, default=str, option=options))
+        file.flush()
+        os.fsync(file.fileno())
+    replacement.replace(path)
+
+
+def _new_folder(output_dir: Path, stem: str) -> Path:
+    try:
+        output_dir.mkdir(parents=True, exist_ok=True)
+        for attempt in range(1, 1000):
+            folder = output_dir / (stem if attempt == 1 else f"{stem}-{attempt}")
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue  # another run began within the same second
+            return folder
+    except OSError as error:
+        raise UsageError(f"--output-dir: {str(output_dir)!r} can't be written: {error.strerror}") from None
+    raise UsageError(f"--output-dir: {str(output_dir)!r} has a thousand runs called {stem}")
