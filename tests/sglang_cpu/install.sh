@@ -3,8 +3,10 @@
 #
 # About 2.7 GB and 3 to 5 minutes. Nothing of CUDA is taken; the shim beside this file stands in for the two packages
 # that have no CPU build (sgl_kernel, torchvision). A finished environment is recognised by its stamp and left as it
-# is; an unfinished one is gone on with. Each download is tried three times. PYTHON names the interpreter (python3).
+# is; an unfinished one is gone on with. Each download is tried three times; exit 75 says that one failed for good.
+# PYTHON names the interpreter (python3).
 set -euo pipefail
+download_failed=75
 venv=${1:?usage: install.sh VENV}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 stamp=$venv/.sglang-cpu
@@ -23,7 +25,7 @@ fetch() {
       sleep "$pause"
     fi
   done
-  return 1
+  exit "$download_failed"
 }
 
 [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"

@@ -40,13 +40,8 @@ def server_info(script: Script, arguments: Mapping[str, Any], command: Sequence[
         "max_req_input_len": wire.context_length - 6,
     }
     info.update(wire.server_info)
-    info.setdefault(
-        "internal_states",
-        [
-            {"effective_max_running_requests_per_dp": info["max_running_requests"], "avg_spec_accept_length": 1.0}
-            for _ in range(info["dp_size"])
-        ],
-    )
+    state = {"effective_max_running_requests_per_dp": info["max_running_requests"]}
+    info.setdefault("internal_states", [state] * info["dp_size"])
     return info
 
 
