@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from specforge.scoring.sandbox import interpreter
 from specforge.scoring.sandbox.guest.plan import Plan
@@ -94,6 +95,9 @@ def _bubblewrap(readable: tuple[str, ...]) -> list[str]:
             words += ["--cap-add", f"CAP_{right}"]
     else:
         words += ["--unshare-user"]
+    # bubblewrap gives folders on the way the modes that they have outside, where only root may pass through /root
+    for parent in sorted({str(above) for path in readable for above in PurePath(path).parents} - {"/"}):
+        words += ["--dir", parent] if parent not in readable else []
     for path in readable:
         words += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
     words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", _SCRATCH]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from specforge.errors import UsageError
 
-KINDS = ("auto", "bwrap", "namespace", "docker", "podman")
+KINDS = ("auto", "bwrap", "namespace", "docker", "podman", "process")
 """The values of ``--code-sandbox``."""
 
 LEVELS = ("none", "partial", "full")
@@ -37,7 +37,7 @@ class SandboxSettings:
     kind: str = "auto"
     allow: bool = False
     unsafe: bool = False
-    wall_s: float = 10.0
+    wall_s: float = 20.0
     memory_mb: int = 2048
     processes: int = 32
     output_mb: int = 16

@@ -86,6 +86,7 @@ class Sandbox:
                 env=how.environment,
                 cwd="/",
                 start_new_session=True,
+                umask=0o022,
                 bufsize=0,
             )
             container = self.kind in ("docker", "podman")

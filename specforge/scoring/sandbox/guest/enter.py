@@ -98,10 +98,15 @@ def _powers(libc: Libc, plan: Plan, inside: bool) -> Powers:
         libc.unshare(kernel.CLONE_NEWPID)
         confine.own_mounts(libc, plan, limits)
 
+    def another_user() -> None:
+        confine.become(plan.uid)
+        with open(os.__file__):  # the interpreter may lie where only root can read
+            pass
+
     return Powers(
         namespaces=inside,
         nested=inside and _can(own_process_namespace),
-        uid=os.geteuid() == 0 and _can(lambda: confine.become(plan.uid)),
+        uid=os.geteuid() == 0 and _can(another_user),
         seccomp=_can(lambda: _filter(libc)),
         landlock=_can(lambda: _landlock(libc)),
     )

@@ -109,14 +109,14 @@ class Peer:
         self.broken: str | None = None
         self.calls = 0
 
-    def load(self, source: str) -> None:
+    def load(self, source: str, prelude: str = "") -> None:
         """Has the program loaded.
 
         Raises:
             ProgramEnded: it raised or ended while it was loaded.
         """
         try:
-            self._channel.send({"source": source})
+            self._channel.send({"source": source, "prelude": prelude})
             answer = self._channel.receive()
         except WireError as error:
             raise self._end(f"the program ended while it was loaded: {error}") from None
@@ -257,13 +257,8 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 
 def run_function_check(peer: Peer, job: dict[str, Any], checks: Checks) -> None:
     """HumanEval: ``check`` is called with the program's function; the prompt's own helpers are the judge's."""
-    prompt = job["prompt"]
-    try:
-        compile(prompt, "<prompt>", "exec")
-    except SyntaxError:
-        prompt = prompt.rstrip() + "\n    pass\n"
-    peer.load(job["source"])
-    checks.run(prompt)
+    peer.load(job["source"], job["prelude"])
+    checks.run(job["prelude"])
     candidate = peer.named(job["entry_point"])
     checks.namespace[job["entry_point"]] = candidate
     checks.run(job["test"])
@@ -274,7 +269,7 @@ def run_asserts(peer: Peer, job: dict[str, Any], checks: Checks) -> None:
     """MBPP: each assert by itself. The functions under test, and classes, are the program's; all else is the judge's."""
     setup = job["setup"]
     known = _definitions_only(setup, (*_IMPORTS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-    peer.load(f"{known}\n{job['source']}")
+    peer.load(job["source"], known)
     for name in job["modules"]:
         checks.namespace[name] = __import__(name)
     for name in job["names"]:
@@ -291,7 +286,7 @@ def run_asserts(peer: Peer, job: dict[str, Any], checks: Checks) -> None:
 
 def run_calls(peer: Peer, job: dict[str, Any], checks: Checks) -> None:
     """LiveCodeBench's functions: arguments and results are JSON; a tuple counts as a list."""
-    peer.load(job["source"])
+    peer.load(job["source"], job["prelude"])
     try:
         owner = peer.named("Solution")()
         function = getattr(owner, job["func_name"])

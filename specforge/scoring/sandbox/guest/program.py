@@ -136,10 +136,12 @@ def _changed(container: Any, old: Any) -> bool:
     return len(now) != len(old) or any(item is not was for item, was in zip(now, old, strict=True))
 
 
-def _load(source: str, name: str) -> dict[str, Any]:
+def _load(order: dict[str, Any], name: str) -> dict[str, Any]:
     module = ModuleType(name)
     sys.modules[name] = module
-    exec(compile(source, "<program>", "exec", dont_inherit=True), module.__dict__)
+    # two pieces, so that the program may still begin with an import from __future__
+    for source in (order["prelude"], order["source"]):
+        exec(compile(source, "<program>", "exec", dont_inherit=True), module.__dict__)
     return module.__dict__
 
 
@@ -148,7 +150,7 @@ def serve_calls(channel: Channel) -> NoReturn:
     try:
         order = channel.receive()
         try:
-            namespace = _load(order["source"], "solution")
+            namespace = _load(order, "solution")
         except BaseException as error:
             channel.send({"error": [kind.__name__ for kind in type(error).__mro__], "text": str(error)[:1000]})
         else:
@@ -165,13 +167,13 @@ def run_script(channel: Channel) -> NoReturn:
     """
     status = 1
     try:
-        source = channel.receive()["source"]
+        order = channel.receive()
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
         sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), encoding="utf-8", write_through=True)
         sys.argv = ["program.py"]
         try:
-            _load(source, "__main__")
+            _load(order, "__main__")
             status = 0
         except SystemExit as ended:
             status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)

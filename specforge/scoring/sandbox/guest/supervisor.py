@@ -111,7 +111,7 @@ class Supervisor:
         passed = 0
         output = ""
         for test in job["tests"]:
-            output, reason = self._script(job["source"], test["input"], limits)
+            output, reason = self._script(job, test["input"], limits)
             if not reason and test.get("output") is not None and not same_output(output, test["output"]):
                 reason = "the output is another"
             if reason:
@@ -122,7 +122,7 @@ class Supervisor:
         reason = "" if checks else "the test checks nothing"
         return {"passed": not reason, "checks": checks, "reason": reason, "output": output[:1000]}
 
-    def _script(self, source: str, text: str, limits: Limits) -> tuple[str, str]:
+    def _script(self, job: dict[str, Any], text: str, limits: Limits) -> tuple[str, str]:
         ours, theirs = socket.socketpair()
         printed, errors = bytearray(), bytearray()
         out_read, out_write = os.pipe()
@@ -135,7 +135,7 @@ class Supervisor:
             for fd in (stdin, out_write, err_write):
                 os.close(fd)
         with contextlib.suppress(WireError):
-            Channel(ours).send({"source": source})
+            Channel(ours).send({"source": job["source"], "prelude": job.get("prelude", "")})
         ours.close()
         try:
             excess = program.watch(
@@ -211,7 +211,10 @@ class _Program:
         return ""
 
     def _excess(self) -> str:
-        memory = sum(_memory_of(pid) for pid in children_of(self._owner._spawner_pid))
+        running = children_of(self._owner._spawner_pid)
+        if len(running) > self._limits.processes:
+            return f"more than {self._limits.processes} processes"
+        memory = sum(_memory_of(pid) for pid in running)
         if memory > self._limits.memory:
             return f"more than {self._limits.memory >> 20} MiB of memory"
         if not self._owner._powers.nested and size_of(self._owner._plan.scratch) > self._limits.scratch:
