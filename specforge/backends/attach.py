@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specforge.backends.base import About, Backend, Progress, Server
+from specforge.backends.base import About, Backend, Progress, Server, scrubbed
 from specforge.client import ControlClient, Endpoint
 from specforge.errors import ServerError
 from specforge.matrix import SpecConfig
@@ -43,6 +43,7 @@ class Attacher(Backend):
             control.close()
         notes = tuple(note for note in self._gaps(info, model) if note not in self._said)
         self._said.update(notes)
+        info = scrubbed(info, self.endpoint.api_key)
         return AttachedServer(self.endpoint, About(server_info=info, model_info=model, notes=notes))
 
     def _gaps(self, info: Mapping[str, Any] | None, model: Mapping[str, Any] | None) -> list[str]:

@@ -37,6 +37,19 @@ class About:
     notes: tuple[str, ...] = ()
 
 
+def scrubbed(said: Any, secret: str | None) -> Any:
+    """JSON data from a server without the API key, which SGLang repeats among its arguments."""
+    if not secret:
+        return said
+    if isinstance(said, str):
+        return said.replace(secret, "***")
+    if isinstance(said, Mapping):
+        return {name: scrubbed(value, secret) for name, value in said.items()}
+    if isinstance(said, list):
+        return [scrubbed(value, secret) for value in said]
+    return said
+
+
 class Server(ABC):
     """A server that is ready, until it is stopped; also a context manager that stops it."""
 

@@ -8,7 +8,7 @@ import shlex
 import time
 from dataclasses import replace
 
-from specforge.backends.base import About, Backend, Progress, Server
+from specforge.backends.base import About, Backend, Progress, Server, scrubbed
 from specforge.backends.command import check_launch, server_command, settled, without_secrets
 from specforge.backends.devices import visible_devices
 from specforge.backends.flags import KnownFlags, probe_flags
@@ -130,8 +130,12 @@ class _Launch:
             raise ServerError(
                 f"the server on {control.endpoint.base_url} is not what {self._config} asked for: {'; '.join(wrong)}"
             )
-        elapsed = time.monotonic() - self._began
-        return replace(self._about(), server_info=info, model_info=control.model_info(), started_in=elapsed)
+        return replace(
+            self._about(),
+            server_info=scrubbed(info, self._options.api_key),
+            model_info=control.model_info(),
+            started_in=time.monotonic() - self._began,
+        )
 
 
 class LaunchedServer(Server):

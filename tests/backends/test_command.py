@@ -87,7 +87,7 @@ def test_the_older_name_of_the_graph_limit_is_used_where_the_version_wants_it():
 
 
 @pytest.mark.parametrize(
-    ("server_args", "dropped"),
+    "server_args, dropped",
     [
         (("--max-running-requests", "64"), "--max-running-requests"),
         (("--max-running-requests=64",), "--max-running-requests"),
@@ -143,7 +143,7 @@ def test_a_malformed_port_in_server_args_is_named():
 
 
 @pytest.mark.parametrize(
-    ("config", "asked", "expected"),
+    "config, asked, expected",
     [
         (TARGET, "eagle", None),
         (CHAIN, None, "EAGLE3"),
@@ -177,7 +177,7 @@ def test_nextn_needs_no_draft_model_of_its_own():
 
 
 def test_ngram_with_steps_is_refused():
-    with pytest.raises(UsageError, match="--speculative-algorithm ngram.*1,3,1,4"):
+    with pytest.raises(UsageError, match=r"--speculative-algorithm ngram: .*1,3,1,4"):
         algorithm_for(CHAIN, options(speculative_algorithm="ngram"))
 
 
@@ -188,7 +188,7 @@ def test_eagle_without_steps_is_refused():
 
 @pytest.mark.parametrize("path", ["/no/such/model", "./no-such-model", "../no-such-model", "~/no-such-model"])
 def test_a_model_path_that_looks_like_one_must_exist(path: str):
-    with pytest.raises(UsageError, match="--model-path: .*no.such.model does not exist"):
+    with pytest.raises(UsageError, match=r"--model-path: .*no.such.model does not exist"):
         check_launch(TARGET, options(model_path=path))
 
 

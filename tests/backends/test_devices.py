@@ -22,7 +22,7 @@ def eight_installed() -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ("environment", "ids", "variable"),
+    "environment, ids, variable",
     [
         ({}, EIGHT, "CUDA_VISIBLE_DEVICES"),
         ({"CUDA_VISIBLE_DEVICES": "2,3"}, ("2", "3"), "CUDA_VISIBLE_DEVICES"),
@@ -57,7 +57,7 @@ def size_of(**given: Any) -> int:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    "given, expected",
     [
         ({}, 1),
         ({"tp_size": 4}, 4),

@@ -23,7 +23,7 @@ def pretend_sglang(folder: Path, version: str, help_text: str = "") -> tuple[lis
 
 
 @pytest.mark.parametrize(
-    ("version", "expected"), [("0.4.9.post2", OLD), ("0.5.16", OLD), ("0.5.23", NEW), ("0.6.0rc1", NEW)]
+    "version, expected", [("0.4.9.post2", OLD), ("0.5.16", OLD), ("0.5.23", NEW), ("0.6.0rc1", NEW)]
 )
 def test_the_installed_version_decides(tmp_path: Path, version: str, expected: str):
     assert probe_flags(*pretend_sglang(tmp_path, version)).graph_limit == expected
@@ -48,7 +48,7 @@ def test_a_command_that_cannot_be_asked_is_taken_for_a_recent_sglang(command: li
 
 
 @pytest.mark.parametrize(
-    ("known", "log", "other"),
+    "known, log, other",
     [
         (NEW, "launch_server.py: error: unrecognized arguments: --cuda-graph-max-bs-decode 4", OLD),
         (OLD, "error: ambiguous option: --cuda-graph-max-bs could match --cuda-graph-max-bs-decode, ...", NEW),
@@ -60,7 +60,7 @@ def test_a_refused_spelling_gives_way_to_the_other(known: str, log: str, other: 
 
 
 @pytest.mark.parametrize(
-    ("status", "log"),
+    "status, log",
     [
         (1, "error: unrecognized arguments: --cuda-graph-max-bs-decode 4"),
         (2, "error: unrecognized arguments: --bogus"),

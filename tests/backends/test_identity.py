@@ -38,7 +38,7 @@ def test_the_server_that_was_asked_for_passes():
 
 
 @pytest.mark.parametrize(
-    ("name", "reported"),
+    "name, reported",
     [
         ("model_path", "org/stale"),
         ("model_path", None),

@@ -39,7 +39,8 @@ with open(sys.argv[1], 'wb') as log:
 if sys.argv[2] == 'fork' and os.fork() == 0:
     signal.pause()
 if sys.argv[2] == 'spawn':
-    subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()', sys.argv[-1] + '-bystander'], close_fds=False)
+    idle = 'import signal; signal.pause()'
+    subprocess.Popen([sys.executable, '-c', idle, sys.argv[-1] + '-bystander'], close_fds=False)
 while b'up' not in open(sys.argv[1], 'rb').read():
     time.sleep(0.01)
 print('supervised', flush=True)
