@@ -9,6 +9,7 @@ from specforge.datasets.definition import DatasetDefinition
 from specforge.datasets.registry import find
 from specforge.scoring.choice import ChoiceScorer
 from specforge.scoring.code import CodeScorer
+from specforge.scoring.math import MathScorer
 from specforge.scoring.number import NumberScorer
 from specforge.scoring.sandbox.settings import SandboxSettings
 from specforge.scoring.score import Scorer
@@ -58,6 +59,7 @@ def make_scorer(dataset: DatasetDefinition | str, options: ScoringOptions) -> Sc
     makers: Mapping[str, Callable[[], Scorer]] = {
         "number": NumberScorer,
         "choice": ChoiceScorer,
+        "math": MathScorer,
         "code": lambda: CodeScorer(replace(options.sandbox, allow=True)),
     }
     return makers[kind]() if kind in makers else None

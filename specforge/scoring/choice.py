@@ -2,8 +2,8 @@ r"""Scores multiple choice: which letter does the text give as its answer?
 
 In this order: the last statement of an answer (``Answer: B``, ``the answer is (B)``, ``答案是B``), unless a boxed
 letter follows one that is only part of a sentence; the last ``\boxed`` letter; a letter that is called correct; one in
-bold; one alone on the first or last line. An option's text given word for word counts as its letter. The article "A" and
-the pronoun "I" do not.
+bold; one alone on the first or last line. An option's text given word for word counts as its letter. The article "A"
+and the pronoun "I" do not.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _called_correct(text: str, reader: _Reader) -> str | None:
 
 def _bold(text: str, reader: _Reader) -> str | None:
     """The only letter in bold; of several, as where each option has its heading, the last only if it ends the text."""
-    found = [letter.upper() for letter in _BOLD_LETTER.findall(text) if letter.upper() in reader.letters]
+    found: list[str] = [letter.upper() for letter in _BOLD_LETTER.findall(text) if letter.upper() in reader.letters]
     if len(set(found)) == 1:
         return found[-1]
     ending = _BOLD_LETTER.fullmatch(text.rstrip().rsplit("\n", 1)[-1].strip())
@@ -207,10 +207,10 @@ def _alone(text: str, reader: _Reader) -> str | None:
         letter: str = lone.group("letter").upper() if lone else ""
         if letter and letter in reader.letters:
             return letter
-    heads = {head[1] or head[2] for head in map(_OPTION_LINE.match, lines) if head}
+    heads: set[str] = {head[1] or head[2] for head in map(_OPTION_LINE.match, lines) if head}
     if len(heads) == 1 and heads <= set(reader.letters):
         return heads.pop()
-    in_parentheses = set(re.findall(r"\(([A-J])\)", lines[-1]))
+    in_parentheses: set[str] = set(re.findall(r"\(([A-J])\)", lines[-1]))
     if len(in_parentheses) == 1 and in_parentheses <= set(reader.letters):
         return in_parentheses.pop()
     return reader.by_text(text)

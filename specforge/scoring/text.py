@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from specforge.scoring.thinking import split_thinking
 
 _SPECIAL_TOKENS = re.compile(r"<\|[a-z_]+\|>|</s>|<end_of_turn>")
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?=\{)|\\boxed\s+(?=[^\s{])")
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?=\{)|\\boxed\s*(?=-?\d)")
 _DASHES = dict.fromkeys(map(ord, "−‐‑﹣－–"), "-")
 _BETWEEN_BOXES = re.compile(r"(?:[\s,;$.*]|and|or|\\[()\[\],;! ]|\\q?quad|\\text\{\s*(?:,|and|or)?\s*\})*\Z")
 
@@ -50,7 +50,7 @@ def boxes(text: str) -> list[Box]:
             content = None if end is None else text[match.end() + 1 : end]
             found.append(Box(content, match.start(), len(text) if end is None else end + 1))
         else:
-            token = re.match(r"\\?[A-Za-z]+|-?[\d.,]*\d|\S", text[match.end() :])
+            token = re.match(r"-?(?:\d|[.,]\d)+", text[match.end() :])
             length = len(token.group()) if token else 0
             found.append(Box(text[match.end() : match.end() + length], match.start(), match.end() + length))
     return found
