@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import time
+import warnings
 from dataclasses import replace
 
 from specforge.backends.base import About, Backend, Progress, Server, scrubbed
@@ -25,6 +26,8 @@ from specforge.matrix import SpecConfig
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 _PROGRESS_SECONDS = 1.0
 _RELEASE_SECONDS = 30.0
+# How long after its connections a dying process may still be there.
+_DEATH_SECONDS = 2.0
 
 
 class Launcher(Backend):
@@ -91,7 +94,8 @@ class _Launch:
             server.about = self._verified(control)
             server.check_alive()
         except BaseException:
-            server.stop()
+            with contextlib.suppress(ServerError):  # what went wrong first is what the user needs to know
+                server.stop()
             raise
         finally:
             control.close()
@@ -119,7 +123,12 @@ class _Launch:
         return max(0.05, self._deadline - time.monotonic())
 
     def _verified(self, control: ControlClient) -> About:
-        info = control.server_info()
+        try:
+            info = control.server_info()
+        except ServerError:
+            if self.process.wait(_DEATH_SECONDS):
+                raise _gone(self._config, self.process, self.log, "just after it was ready") from None
+            raise
         if info is None:
             raise ServerError(
                 f"{control.endpoint.base_url} serves no /server_info, so whether it is the server of {self._config} "
@@ -187,7 +196,12 @@ class LaunchedServer(Server):
                     f"port {self._claim.port} is still taken {_RELEASE_SECONDS:.0f} s after the server of "
                     f"{self._config} was ended; a server in a container needs --stop-command"
                 )
-            self._gpus.wait_until_freed(_RELEASE_SECONDS)
+            if not self._gpus.wait_until_freed(_RELEASE_SECONDS):
+                warnings.warn(
+                    f"{_RELEASE_SECONDS:.0f} s after the server of {self._config} was ended, the GPUs have more memory "
+                    "in use than before it was launched",
+                    stacklevel=2,
+                )
         finally:
             self._claim.release()
 

@@ -111,7 +111,7 @@ def _candidates() -> Iterator[int]:
 def _try_claim(host: str, port: int) -> PortClaim | None:
     folder = Path(tempfile.gettempdir()) / f"specforge-ports-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    lock = (folder / str(port)).open("wb")
+    lock = (folder / str(port)).open("ab")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

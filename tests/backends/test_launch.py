@@ -37,6 +37,20 @@ while True:
 """
 
 
+# Says that it is ready, and dies when asked what it is.
+SHORT_LIVED = """
+import http.server, os, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/server_info":
+            print("the weights are corrupt", flush=True)
+            os._exit(9)
+        self.send_response(200)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
+"""
+
+
 class Stage:
     """A folder in which a test's scripted servers find their script and leave their log."""
 
@@ -128,6 +142,11 @@ def test_a_child_that_dies_at_start_is_told_with_the_end_of_its_log(stage: Stage
         stage.start(TARGET, script)
 
 
+def test_a_child_that_dies_just_after_it_was_ready_is_told_with_the_end_of_its_log(stage: Stage):
+    with pytest.raises(ServerError, match=r"(?s)exited with 9 just after it was ready.*the weights are corrupt"):
+        stage.start(TARGET, launch_command=(sys.executable, "-c", SHORT_LIVED))
+
+
 def test_a_launch_command_that_does_not_exist_is_named(stage: Stage):
     with pytest.raises(ServerError, match="could not be started: /no/such/server: No such file"):
         stage.start(TARGET, launch_command=("/no/such/server",))
@@ -158,7 +177,7 @@ def test_a_slow_start_reports_the_last_line_of_its_log(stage: Stage):
 def test_a_server_that_is_not_ready_in_time_is_ended(stage: Stage):
     script = Script(start=Start(ready_after=NEVER))
     with pytest.raises(
-        ServerError, match="--timeout-for-server-launch: the server of 2,0,0,0 was not ready after 1.5 s"
+        ServerError, match=r"--timeout-for-server-launch: the server of 2,0,0,0 was not ready after 1.5 s"
     ):
         stage.start(TARGET, script, timeout_for_server_launch=1.5)
     assert stage.left_over() == []
