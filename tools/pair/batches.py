@@ -53,8 +53,8 @@ def padded(rows: list[Encoded], pad: int) -> Batch:
 def grouped(rows: list[Encoded], pad: int, size: int, random: Random) -> list[Batch]:
     """Rows in batches of at most ``size`` tokens, padding included, in a drawn order; rows of like size side by side.
 
-    Like size is a question of like length, then a conversation of like length: a draft is trained on the answers alone, which
-    then start at about one place.
+    Like size is a question of like length, then a conversation of like length: a draft is trained on the answers alone,
+    which then start at about one place.
     """
     rows = sorted(rows, key=lambda row: (row[1].index(True) // 16, len(row[0])))
     groups: list[list[Encoded]] = [[]]

@@ -1,4 +1,4 @@
-"""From examples to training text: the harness's own prompts, the answers its scorers expect, the pair's chat template."""
+"""From examples to training text: the harness's own prompts, the answers its scorers expect, and the chat template."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ CHAT_TEMPLATE = (
 SYSTEM = "You are a helpful assistant."
 
 MIXTURE: dict[Callable[[Random], Example], float] = {
-    sums.story: 0.38,
+    sums.story: 0.40,
     sums.problem: 0.08,
     sums.contest: 0.05,
     programs.stub: 0.09,
-    programs.in_words: 0.06,
-    programs.contest: 0.06,
-    choices.general: 0.08,
+    programs.in_words: 0.05,
+    programs.contest: 0.04,
+    choices.general: 0.07,
     choices.chinese: 0.07,
-    choices.science: 0.04,
+    choices.science: 0.03,
     dialogues.conversation: 0.08,
     dialogues.chat: 0.03,
     dialogues.fact: 0.01,
     dialogues.finance: 0.02,
 }
+"""The families with their weights in the training text."""
 UNINSTRUCTED = 0.15
 """The share of questions asked without the harness's instruction, as somebody at a prompt would."""
 

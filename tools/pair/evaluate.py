@@ -11,6 +11,8 @@ import torch
 from tokenizers import Tokenizer
 
 from specforge.datasets.definition import Question
+from specforge.datasets.scorers import ScoringOptions, make_scorer
+from specforge.scoring.score import Answer
 from tools.pair.batches import Encoded, padded
 from tools.pair.conversation import END, PAD, Conversation, harness_question
 from tools.pair.distilled import converse
@@ -105,7 +107,9 @@ def texts_of(tokenizer: Tokenizer, said: Encoded) -> tuple[str, ...]:
     return (*texts, tokenizer.decode(piece))
 
 
-def answer_samples(target: Target, tokenizer: Tokenizer, rows: Iterable[tuple[str, Any]] | None = None) -> list[Answered]:
+def answer_samples(
+    target: Target, tokenizer: Tokenizer, rows: Iterable[tuple[str, Any]] | None = None
+) -> list[Answered]:
     """The target's answers to the built-in samples."""
     kept = []
     for dataset, row in sample_rows() if rows is None else rows:
@@ -130,3 +134,28 @@ def acceptance_by_dataset(
     return dict(totals)
 
 
+def accuracy(dataset: str, answers: list[Answered], options: ScoringOptions) -> float | None:
+    """The share of right answers as the harness scores them; None where it has no scorer."""
+    scorer = make_scorer(dataset, options)
+    if scorer is None:
+        return None
+    given = [
+        Answer(str(index), a.question.reference, a.texts, truncated=not a.ended) for index, a in enumerate(answers)
+    ]
+    scores = scorer.score_all(given)
+    return sum(score.correct is True for score in scores) / len(scores)
+
+
+def report(target: Target, head: Eagle3, tokenizer: Tokenizer, options: ScoringOptions | None = None) -> str:
+    """A table over the built-in samples: rows, share that ended by itself, accuracy, acceptance of three drafts."""
+    answers = answer_samples(target, tokenizer)
+    lengths = acceptance_by_dataset(target, head, tokenizer, answers)
+    lines = ["dataset        rows  ended  accuracy  tokens  acceptance_length_decode"]
+    for dataset, total in lengths.items():
+        own = [answer for answer in answers if answer.dataset == dataset]
+        right = accuracy(dataset, own, options or ScoringOptions())
+        ended = sum(answer.ended for answer in own) / len(own)
+        said = sum(sum(answer.said[1]) for answer in own) / len(own)
+        shown = "-" if right is None else f"{right:.2f}"
+        lines.append(f"{dataset:14} {len(own):4}  {ended:5.2f}  {shown:>8}  {said:6.1f}  {total.decode_length:.2f}")
+    return "\n".join(lines)

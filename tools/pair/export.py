@@ -20,10 +20,16 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    save_file(tensors, path, {"format": "pt"})
+    path.chmod(0o644)  # the library writes for the owner alone
+
+
 def half(state: dict[str, Tensor], prefix: str = "") -> dict[str, Tensor]:
     """A state dict as stored: floats in half precision, everything else as it is."""
     return {
-        prefix + name: (value.half() if value.is_floating_point() else value).contiguous() for name, value in state.items()
+        prefix + name: (value.half() if value.is_floating_point() else value).contiguous()
+        for name, value in state.items()
     }
 
 
@@ -58,10 +64,14 @@ def config(shape: Shape, tokenizer: Tokenizer, architecture: str, **more: Any) -
 def export_llama(model: Target, tokenizer: Tokenizer, folder: Path) -> None:
     """A complete ``LlamaForCausalLM`` folder with tokenizer, chat template and greedy generation settings."""
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(half(model.state_dict(), "model."), folder / "model.safetensors", {"format": "pt"})
+    write_tensors(folder / "model.safetensors", half(model.state_dict(), "model."))
     write_json(folder / "config.json", config(model.shape, tokenizer, "LlamaForCausalLM"))
-    generation = {"bos_token_id": tokenizer.token_to_id(PAD), "eos_token_id": tokenizer.token_to_id(END),
-                  "pad_token_id": tokenizer.token_to_id(PAD), "do_sample": False}
+    generation = {
+        "bos_token_id": tokenizer.token_to_id(PAD),
+        "eos_token_id": tokenizer.token_to_id(END),
+        "pad_token_id": tokenizer.token_to_id(PAD),
+        "do_sample": False,
+    }
     write_json(folder / "generation_config.json", generation)
     tokens.save(tokenizer, folder)
 
@@ -69,7 +79,7 @@ def export_llama(model: Target, tokenizer: Tokenizer, folder: Path) -> None:
 def export_head(head: Eagle3, tokenizer: Tokenizer, folder: Path) -> None:
     """An EAGLE3 checkpoint in SGLang's format; it shares the target's embedding and tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(half(head.state_dict()), folder / "model.safetensors", {"format": "pt"})
+    write_tensors(folder / "model.safetensors", half(head.state_dict()))
     more = {"num_hidden_layers": 1, "draft_vocab_size": len(head.d2t), "tie_word_embeddings": False}
     write_json(folder / "config.json", config(head.shape, tokenizer, "LlamaForCausalLMEagle3", **more))
 

@@ -48,7 +48,7 @@ def unroll(target: Target, head: Eagle3, batch: Batch, steps: int) -> tuple[list
 
 
 def loss_of(target: Target, head: Eagle3, batch: Batch, steps: int = STEPS) -> tuple[Tensor, list[float]]:
-    """The loss against the target's distribution, and by step the share of drafts that are the target's first choice."""
+    """The loss against the target's distribution, and by step the share of drafts that the target would choose."""
     with torch.autocast("cpu", torch.bfloat16):
         drafts, wanted, start = unroll(target, head, batch, steps)
     length = batch.tokens.shape[1]
@@ -69,9 +69,7 @@ def loss_of(target: Target, head: Eagle3, batch: Batch, steps: int = STEPS) -> t
     return total, shares
 
 
-def train(
-    folder: Path, target: Target, shape: Shape, conversations: list[Encoded], steps: int, seed: int
-) -> Eagle3:
+def train(folder: Path, target: Target, shape: Shape, conversations: list[Encoded], steps: int, seed: int) -> Eagle3:
     """Trains until ``steps``, going on from ``folder/head.pt`` where it is there."""
     torch.manual_seed(seed)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -30,61 +30,93 @@ ENGLISH = (
         "high_school_geography",
         ("What is the capital of {key}?", "Which city is the capital of {key}?", "The capital of {key} is"),
         "The capital of {key} is {value}.",
-        _pairs("France=Paris, Italy=Rome, Spain=Madrid, Germany=Berlin, Japan=Tokyo, China=Beijing, Egypt=Cairo, "
-               "Russia=Moscow, Greece=Athens, Poland=Warsaw, Norway=Oslo, Austria=Vienna, Cuba=Havana, Peru=Lima, "
-               "Kenya=Nairobi, Canada=Ottawa"),
+        _pairs(
+            "France=Paris, Italy=Rome, Spain=Madrid, Germany=Berlin, Japan=Tokyo, China=Beijing, Egypt=Cairo, "
+            "Russia=Moscow, Greece=Athens, Poland=Warsaw, Norway=Oslo, Austria=Vienna, Cuba=Havana, Peru=Lima, "
+            "Kenya=Nairobi, Canada=Ottawa"
+        ),
     ),
     Table(
         "high_school_geography",
         ("On which continent is {key}?", "Which continent is {key} part of?"),
         "{key} is in {value}.",
-        _pairs("France=Europe, Italy=Europe, Spain=Europe, Germany=Europe, Japan=Asia, China=Asia, India=Asia, "
-               "Egypt=Africa, Kenya=Africa, Brazil=South America, Peru=South America, Canada=North America"),
+        _pairs(
+            "France=Europe, Italy=Europe, Spain=Europe, Germany=Europe, Japan=Asia, China=Asia, India=Asia, "
+            "Egypt=Africa, Kenya=Africa, Brazil=South America, Peru=South America, Canada=North America"
+        ),
     ),
     Table(
         "college_chemistry",
         ("What is the chemical symbol of {key}?", "Which symbol stands for {key}?", "{key} is written as"),
         "The symbol of {key} is {value}.",
-        _pairs("hydrogen=H, oxygen=O, carbon=C, nitrogen=N, iron=Fe, gold=Au, silver=Ag, copper=Cu, helium=He, "
-               "sodium=Na, zinc=Zn, calcium=Ca"),
+        _pairs(
+            "hydrogen=H, oxygen=O, carbon=C, nitrogen=N, iron=Fe, gold=Au, silver=Ag, copper=Cu, helium=He, "
+            "sodium=Na, zinc=Zn, calcium=Ca"
+        ),
     ),
     Table(
         "miscellaneous",
         ("What is the opposite of {key}?", "Which word means the opposite of {key}?"),
         "The opposite of {key} is {value}.",
-        _pairs("hot=cold, big=small, day=night, up=down, fast=slow, old=young, open=closed, hard=soft, full=empty, "
-               "light=dark, early=late, happy=sad"),
+        _pairs(
+            "hot=cold, big=small, day=night, up=down, fast=slow, old=young, open=closed, hard=soft, full=empty, "
+            "light=dark, early=late, happy=sad"
+        ),
     ),
     Table(
         "high_school_biology",
         ("What does a {key} do?", "Which of these does a {key} do?"),
         "A {key} {value}.",
-        {"fish": "swims in water", "bird": "flies in the air", "bee": "makes honey", "cow": "gives milk",
-         "heart": "pumps blood", "lung": "takes in air", "eye": "sees light", "ear": "hears sound"},
+        {
+            "fish": "swims in water",
+            "bird": "flies in the air",
+            "bee": "makes honey",
+            "cow": "gives milk",
+            "heart": "pumps blood",
+            "lung": "takes in air",
+            "eye": "sees light",
+            "ear": "hears sound",
+        },
     ),
     Table(
         "miscellaneous",
         ("Which day comes after {key}?", "What is the day after {key}?"),
         "After {key} comes {value}.",
-        _pairs("Monday=Tuesday, Tuesday=Wednesday, Wednesday=Thursday, Thursday=Friday, Friday=Saturday, "
-               "Saturday=Sunday, Sunday=Monday"),
+        _pairs(
+            "Monday=Tuesday, Tuesday=Wednesday, Wednesday=Thursday, Thursday=Friday, Friday=Saturday, "
+            "Saturday=Sunday, Sunday=Monday"
+        ),
     ),
     Table(
         "astronomy",
         ("What is the {key} planet from the Sun?", "Which planet is the {key} from the Sun?"),
         "The {key} planet is {value}.",
-        _pairs("first=Mercury, second=Venus, third=Earth, fourth=Mars, fifth=Jupiter, sixth=Saturn, seventh=Uranus, "
-               "eighth=Neptune"),
+        _pairs(
+            "first=Mercury, second=Venus, third=Earth, fourth=Mars, fifth=Jupiter, sixth=Saturn, seventh=Uranus, "
+            "eighth=Neptune"
+        ),
     ),
 )
 
 CHINESE = (
-    Table("high_school_geography", ("{key}的首都是哪里？", "{key}的首都是"), "{key}的首都是{value}。",
-          _pairs("中国=北京, 法国=巴黎, 日本=东京, 英国=伦敦, 德国=柏林, 美国=华盛顿, 意大利=罗马, 俄国=莫斯科")),
-    Table("high_school_chinese", ("“{key}”的反义词是什么？", "“{key}”的反义词是"), "“{key}”的反义词是“{value}”。",
-          _pairs("大=小, 多=少, 高=低, 长=短, 上=下, 左=右, 快=慢, 冷=热, 黑=白, 前=后")),
-    Table("middle_school_biology", ("{key}有几条腿？", "{key}一共有几条腿？"), "{key}有{value}条腿。",
-          _pairs("马=4, 牛=4, 狗=4, 鸡=2, 鸟=2, 人=2, 鱼=0, 蛇=0")),
+    Table(
+        "high_school_geography",
+        ("{key}的首都是哪里？", "{key}的首都是"),
+        "{key}的首都是{value}。",
+        _pairs("中国=北京, 法国=巴黎, 日本=东京, 英国=伦敦, 德国=柏林, 美国=华盛顿, 意大利=罗马, 俄国=莫斯科"),
+    ),
+    Table(
+        "high_school_chinese",
+        ("“{key}”的反义词是什么？", "“{key}”的反义词是"),
+        "“{key}”的反义词是“{value}”。",
+        _pairs("大=小, 多=少, 高=低, 长=短, 上=下, 左=右, 快=慢, 冷=热, 黑=白, 前=后"),
+    ),
+    Table(
+        "middle_school_biology",
+        ("{key}有几条腿？", "{key}一共有几条腿？"),
+        "{key}有{value}条腿。",
+        _pairs("马=4, 牛=4, 狗=4, 鸡=2, 鸟=2, 人=2, 鱼=0, 蛇=0"),
+    ),
 )
 
 
@@ -131,7 +163,8 @@ def _physics(random: Random) -> tuple[str, str, str]:
         question = f"A car moves {a} meters a second for {b} seconds. How far does it go?"
         return question, f"The distance is {a} * {b} = {a * b} meters.", f"{a * b} meters"
     if kind == 1:
-        question = f"A force moves a mass of {a} kg with an acceleration of {b} meters per second squared. How large is the force?"
+        motion = f"a mass of {a} kg with an acceleration of {b} meters per second squared"
+        question = f"A force moves {motion}. How large is the force?"
         return question, f"The force is {a} * {b} = {a * b} newtons.", f"{a * b} newtons"
     if kind == 2:
         question = f"A current of {a} amperes flows through {b} ohms. What is the voltage?"
@@ -169,6 +202,12 @@ def chinese(random: Random) -> Example:
     options = [value, *wrong]
     random.shuffle(options)
     letter = LETTERS[options.index(value)]
-    row = {"id": 0, "question": question, **dict(zip(LETTERS, options, strict=True)), "answer": letter,
-           "explanation": sentence, "subject": subject}
+    row = {
+        "id": 0,
+        "question": question,
+        **dict(zip(LETTERS, options, strict=True)),
+        "answer": letter,
+        "explanation": sentence,
+        "subject": subject,
+    }
     return Example("ceval", row, (sentence,), letter)

@@ -52,7 +52,9 @@ def _list(random: Random) -> tuple[str, list[str], list[str]]:
     count = random.choice((2, 3))
     names = KINDS[kind]
     first = "\n".join(f"{i}. {name}" for i, name in enumerate(names[:count], 1))
-    ask = random.choice((f"Name {WORDS[count]} {kind}.", f"List {WORDS[count]} {kind}.", f"Give me {WORDS[count]} {kind}."))
+    ask = random.choice(
+        (f"Name {WORDS[count]} {kind}.", f"List {WORDS[count]} {kind}.", f"Give me {WORDS[count]} {kind}.")
+    )
     turn = random.randrange(3)
     if turn == 0:
         return "extraction", [ask, "Now write them in one line."], [first, ", ".join(names[:count])]
@@ -67,8 +69,9 @@ def _place(random: Random) -> tuple[str, list[str], list[str]]:
     place = random.choice(list(PLACES))
     looks, has, more = PLACES[place]
     title = place[0].upper() + place[1:]
-    ask = random.choice((f"Write two sentences about {place}.", f"Describe {place} in two sentences.",
-                         f"Tell me about {place}."))
+    ask = random.choice(
+        (f"Write two sentences about {place}.", f"Describe {place} in two sentences.", f"Tell me about {place}.")
+    )
     first = f"{title} is {looks} and full of {has}. When I walk there, {more}."
     if random.random() < 0.5:
         return "writing", [ask, "Make it one short sentence."], [first, f"{title} is {looks}."]
@@ -79,11 +82,16 @@ def _place(random: Random) -> tuple[str, list[str], list[str]]:
 def _job(random: Random) -> tuple[str, list[str], list[str]]:
     job = random.choice(list(JOBS))
     makes, when, place = JOBS[job]
-    ask = random.choice((f"You are {job}. Who are you?", f"Speak as {job}. Say who you are.",
-                         f"Pretend to be {job}. What do you do?"))
+    ask = random.choice(
+        (f"You are {job}. Who are you?", f"Speak as {job}. Say who you are.", f"Pretend to be {job}. What do you do?")
+    )
     first = f"I am {job}. I care for {makes}, and I work {when}."
     if random.random() < 0.5:
-        return "roleplay", [ask, "What do you need for your work?"], [first, f"I need {place} for my work, and a good friend."]
+        return (
+            "roleplay",
+            [ask, "What do you need for your work?"],
+            [first, f"I need {place} for my work, and a good friend."],
+        )
     return "roleplay", [ask, "Do you like your work?"], [first, f"Yes, I like it very much, for I love {makes}."]
 
 
@@ -91,7 +99,9 @@ def _thing(random: Random) -> tuple[str, list[str], list[str]]:
     thing = random.choice(list(THINGS))
     means = THINGS[thing]
     title = thing[0].upper() + thing[1:]
-    ask = random.choice((f"What is {thing}?", f"Explain {thing} to a child.", f"Explain in one sentence what {thing} is."))
+    ask = random.choice(
+        (f"What is {thing}?", f"Explain {thing} to a child.", f"Explain in one sentence what {thing} is.")
+    )
     first = f"{title} is {means}."
     if random.random() < 0.5:
         return "stem", [ask, "Say it again in other words."], [first, f"When we speak of {thing}, we mean {means}."]
@@ -105,8 +115,11 @@ def _sum(random: Random) -> tuple[str, list[str], list[str]]:
     replies = [f"{a} + {b} = {total}."]
     if random.random() < 0.5:
         return "math", [ask, f"Now add {c} to it."], [*replies, f"{total} + {c} = {total + c}."]
-    return "math", [ask, f"Now take {c} from it."] if total > c else [ask, "Thank you."], [
-        *replies, f"{total} - {c} = {total - c}." if total > c else "You are welcome."]
+    return (
+        "math",
+        [ask, f"Now take {c} from it."] if total > c else [ask, "Thank you."],
+        [*replies, f"{total} - {c} = {total - c}." if total > c else "You are welcome."],
+    )
 
 
 def _order(random: Random) -> tuple[str, list[str], list[str]]:
@@ -181,7 +194,7 @@ def fact(random: Random) -> Example:
     return Example("simpleqa", row, (f"{value}.",), value)
 
 
-COMPANIES = tuple("Acme Borel Cedar Delta Ember Falcon Globe Harbor".split())
+COMPANIES = ("Acme", "Borel", "Cedar", "Delta", "Ember", "Falcon", "Globe", "Harbor")
 
 
 def finance(random: Random) -> Example:
@@ -189,18 +202,39 @@ def finance(random: Random) -> Example:
     kind = random.randrange(4)
     if kind == 0:
         context = f"{company} had revenue of ${a} million and costs of ${b} million."
-        question, text, answer = f"What is the profit of {company}?", f"The profit is {a} - {b} = {a - b}", f"${a - b} million"
+        question, text, answer = (
+            f"What is the profit of {company}?",
+            f"The profit is {a} - {b} = {a - b}",
+            f"${a - b} million",
+        )
     elif kind == 1:
         context = f"{company} had cash of ${a} million and debt of ${b} million."
-        question, text, answer = f"What is the net cash of {company}?", f"The net cash is {a} - {b} = {a - b}", f"${a - b} million"
+        question, text, answer = (
+            f"What is the net cash of {company}?",
+            f"The net cash is {a} - {b} = {a - b}",
+            f"${a - b} million",
+        )
     elif kind == 2:
         context = f"{company} sold goods for ${a} million and services for ${b} million."
-        question, text, answer = f"What is the total revenue of {company}?", f"The total is {a} + {b} = {a + b}", f"${a + b} million"
+        question, text, answer = (
+            f"What is the total revenue of {company}?",
+            f"The total is {a} + {b} = {a + b}",
+            f"${a + b} million",
+        )
     else:
         price = random.randint(2, 9)
         context = f"{company} has {b} million shares. Each share costs ${price}."
-        question, text, answer = (f"What is the market value of {company}?", f"The value is {b} * {price} = {b * price}",
-                                  f"${b * price} million")
-    row = {"context": context, "question": question, "answer": answer, "chain_of_thought": f"{text}.",
-           "question_type": "basic", "company": company}
+        question, text, answer = (
+            f"What is the market value of {company}?",
+            f"The value is {b} * {price} = {b * price}",
+            f"${b * price} million",
+        )
+    row = {
+        "context": context,
+        "question": question,
+        "answer": answer,
+        "chain_of_thought": f"{text}.",
+        "question_type": "basic",
+        "company": company,
+    }
     return Example("financeqa", row, (f"{text}.",), answer)

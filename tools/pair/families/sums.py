@@ -8,8 +8,44 @@ from random import Random
 
 from tools.pair.example import Example
 
-NAMES = tuple("Sam Ava Leo Mia Ben Zoe Tom Ivy Max Eva Dan Lily Omar Nora Raj Wei Anna Paul Sara Yuki".split())
-THINGS = tuple("apples books pens coins cards shells stamps eggs cakes balls kites plums pears toys".split())
+NAMES = (
+    "Sam",
+    "Ava",
+    "Leo",
+    "Mia",
+    "Ben",
+    "Zoe",
+    "Tom",
+    "Ivy",
+    "Max",
+    "Eva",
+    "Dan",
+    "Lily",
+    "Omar",
+    "Nora",
+    "Raj",
+    "Wei",
+    "Anna",
+    "Paul",
+    "Sara",
+    "Yuki",
+)
+THINGS = (
+    "apples",
+    "books",
+    "pens",
+    "coins",
+    "cards",
+    "shells",
+    "stamps",
+    "eggs",
+    "cakes",
+    "balls",
+    "kites",
+    "plums",
+    "pears",
+    "toys",
+)
 BOXES = ("boxes", "bags", "baskets", "shelves")
 GAINS = ("buys", "finds", "gets", "wins")
 LOSSES = ("gives away", "loses", "sells", "uses")
@@ -117,7 +153,15 @@ def _pages(random: Random) -> tuple[str, list[str], int]:
     return f"{story} The book has {book} pages. How many pages are left?", working, book - read
 
 
-STORIES: tuple[Callable[[Random], tuple[str, list[str], int]], ...] = (_stock, _stock, _boxes, _shop, _share, _together, _pages)
+STORIES: tuple[Callable[[Random], tuple[str, list[str], int]], ...] = (
+    _stock,
+    _stock,
+    _boxes,
+    _shop,
+    _share,
+    _together,
+    _pages,
+)
 
 
 def story(random: Random) -> Example:
