@@ -35,7 +35,7 @@ _SYMBOLS = {
     "⟩": r"\rangle ",
     "⁄": "/",
 }
-_FONTS = r"\\(?:mathrm|mathbf|mathit|mathsf|mathbb|mathcal|boldsymbol|bm|operatorname\*?|rm|bf|it|textbf|textit|textrm|textsf)"
+_FONTS = r"\\(?:math(?:rm|bf|it|sf|bb|cal)|text(?:bf|it|rm|sf)|boldsymbol|bm|operatorname\*?|rm|bf|it)"
 _TEXT = r"\\(?:text|mbox|textrm|textnormal|mathrm|hbox)"
 _SPACING = re.compile(
     r"(?<!\\)\\(?:[!,;:> ]|quad|qquad|displaystyle|textstyle|limits|left|right|[bB]igg?[lrm]?)(?![a-zA-Z])|~|\\\\\s*\Z"
