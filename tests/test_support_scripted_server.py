@@ -57,7 +57,7 @@ class TestTheWire:
     @pytest.mark.parametrize("field", ["return_meta_info", "return_token_ids"])
     def test_what_a_stream_cannot_carry_is_refused(self, field: str) -> None:
         with ScriptedServer() as server:
-            response = ask(server, stream=True, **{field: True})
+            response = ask(server, stream=True, **{field: True})  # type: ignore[arg-type]
         assert response.status_code == 400
         assert field in response.json()["message"]
 
