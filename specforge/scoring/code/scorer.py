@@ -92,6 +92,6 @@ def _score(answer: Answer, program: str | None, verdict: dict[str, Any] | None) 
     return Score(
         correct=bool(verdict["passed"]),
         answer=program,
-        reason=verdict["reason"] or f"{verdict['checks']} checks held",
+        reason=verdict["reason"] or f"checks held: {verdict['checks']}",
         details=details,
     )

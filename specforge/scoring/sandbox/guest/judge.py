@@ -99,7 +99,7 @@ class Peer:
 
     Attributes:
         broken: why the conversation ended early; None while it goes on. Nothing passes once it is set.
-        calls: calls of the program's functions that returned.
+        calls: calls of the program's functions that returned or raised.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -146,12 +146,11 @@ class Peer:
             documents = [encoder.encode(argument) for argument in arguments]
             self._channel.send({"ask": what, "arguments": documents, "keywords": keywords})
             answer = self._answer()
+            self.calls += what == "call"
             if "error" in answer:
                 error = self._raised(answer)
             else:
-                result = self._take(answer, encoder)
-                self.calls += what == "call"
-                return result
+                return self._take(answer, encoder)
         except (WireError, KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
             raise self._end(f"{type(error).__name__}: {error}") from None
         raise error
