@@ -66,7 +66,8 @@ class SlotCache:
         """Let the cells start + offsets follow one another from `start` on: a tree's accepted path, compacted."""
         count = len(offsets)
         for cells in self.cells:
-            cells[:, slot, :, start : start + count] = cells[:, slot, :, start + offsets]
+            own = cells[:, slot]
+            own[:, :, start : start + count] = own[:, :, start + offsets]
 
 
 @dataclass(eq=False)

@@ -89,7 +89,7 @@ class SamplingParams:
             (0.0 < self.top_p <= 1.0, f"top_p must be in (0, 1], got {self.top_p}."),
             (0.0 <= self.min_p <= 1.0, f"min_p must be in [0, 1], got {self.min_p}."),
             (
-                self.top_k == -1 or self.top_k >= 1,
+                self.greedy or self.top_k == -1 or self.top_k >= 1,
                 f"top_k must be -1 (disable) or at least 1, got {self.top_k}.",
             ),
             (

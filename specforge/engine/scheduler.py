@@ -196,7 +196,12 @@ class Scheduler:
     def _end(self, rid: str | None, message: str, status: int | None) -> None:
         """Abort, waiting or running, the requests whose id begins with `rid`; None means all."""
         for job in [job for job in (*self._waiting, *self._running) if rid is None or job.sequence.rid.startswith(rid)]:
-            detail = {"message": message, "status_code": status, "err_type": None}
+            waits = job.sequence.slot < 0
+            detail = {
+                "message": "Abort in waiting queue" if waits else message,
+                "status_code": status,
+                "err_type": None,
+            }
             job.sequence.finish = FinishReason("abort", detail)
             job.sequence.times.finished = perf_counter()
             job.listener(Progress([] if job.streams else job.sequence.outputs, finished=True))

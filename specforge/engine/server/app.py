@@ -62,7 +62,7 @@ async def _errors(request: web.Request, handler: _Handler) -> web.StreamResponse
     try:
         return await handler(request)
     except BadBody as error:
-        return openai_error(str(error), "Bad Request")
+        return openai_error(str(error), error.kind)
     except RequestError as error:
         return native_error(str(error)) if request.path == "/generate" else openai_error(str(error))
     except web.HTTPNotFound:

@@ -12,6 +12,15 @@ from specforge.errors import RequestError
 class BadBody(RequestError):
     """A body that is no JSON, or whose fields have other types than the endpoint's."""
 
+    kind = "Bad Request"
+    """The `type` of the error's body."""
+
+
+class BadCombination(BadBody):
+    """Fields that can't be asked for together."""
+
+    kind = "BadRequest"
+
 
 async def read_object(request: web.Request, *, required: bool = True) -> dict[str, Any]:
     """The JSON object a request carries. Raises BadBody for anything else; an empty body may stand for {}."""

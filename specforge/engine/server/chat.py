@@ -8,7 +8,16 @@ from typing import Any
 from aiohttp import web
 
 from specforge.engine.sampling import SamplingParams
-from specforge.engine.server.bodies import DONE, BadBody, event, event_stream, json_response, read_object, typed
+from specforge.engine.server.bodies import (
+    DONE,
+    BadBody,
+    BadCombination,
+    event,
+    event_stream,
+    json_response,
+    read_object,
+    typed,
+)
 from specforge.engine.server.generation import Generation, Generator, Update
 from specforge.engine.server.merging import merged, results
 from specforge.engine.server.meta import meta_info, spec_tokens_details, usage, weights_metadata
@@ -45,7 +54,7 @@ async def chat_completions(request: web.Request, generator: Generator) -> web.St
     streams = typed(body, "stream", bool, False)
     for name, where in (("return_meta_info", ""), ("return_token_ids", " on /v1/chat/completions")):
         if streams and typed(body, name, bool, False):
-            raise RequestError(
+            raise BadCombination(
                 f"{name} is not supported with streaming{where}. Please set stream=false when using {name}=true."
             )
     prompt = chat_prompt(body, generator)
@@ -207,7 +216,8 @@ class _Completion:
         else:
             choice["delta"] = {"reasoning_content": None, **delta}
         ending = _finish(generation) if finished else {"finish_reason": None, "matched_stop": None}
-        return {**self._head(generation, ".chunk"), "choices": [{**choice, "logprobs": None, **ending}]}
+        chunk = {**self._head(generation, ".chunk"), "choices": [{**choice, "logprobs": None, **ending}]}
+        return chunk if self._chat else {**chunk, "usage": None}
 
     def _closing(self, generations: list[Generation], produced: int) -> list[dict[str, Any]]:
         """The chunks without choices that end a stream."""
