@@ -76,7 +76,7 @@ class ChoiceScorer:
 
     def score_all(self, answers: Sequence[Answer]) -> list[Score]:
         """Scores each answer by itself."""
-        return [verdict(answer, *judge(answer.outputs[-1], answer.reference)) for answer in answers]
+        return [verdict(answer, *judge(answer.last, answer.reference)) for answer in answers]
 
 
 def judge(output: str, reference: ChoiceReference) -> tuple[bool, str | None, str]:

@@ -34,7 +34,7 @@ class FinanceScorer:
 
     def score_all(self, answers: Sequence[Answer]) -> list[Score]:
         """Scores each answer by itself."""
-        return [verdict(answer, *judge(answer.outputs[-1], str(answer.reference))) for answer in answers]
+        return [verdict(answer, *judge(answer.last, str(answer.reference))) for answer in answers]
 
 
 def judge(output: str, reference: str) -> tuple[bool, str | None, str]:

@@ -26,8 +26,8 @@ _TASK = (
     "question displayed below. "
 )
 _FACTORS = (
-    "Your evaluation should consider factors such as the helpfulness, relevance, accuracy, depth, creativity, and level "
-    "of detail of the response. "
+    "Your evaluation should consider factors such as the helpfulness, relevance, accuracy, depth, creativity, and "
+    "level of detail of the response. "
 )
 _CORRECTNESS = (
     "Your evaluation should consider correctness and helpfulness. You will be given a reference answer and the "
@@ -165,7 +165,7 @@ class AnswerJudge:
     def _score(self, answer: Answer) -> Score:
         if answer.failed or answer.truncated:
             return Score(False, None, "the request failed" if answer.failed else "cut at the token limit")
-        text = visible(answer.outputs[-1])
+        text = visible(answer.last)
         if not text:
             return Score(False, None, "empty output")
         question = answer.question[-1] if answer.question else ""

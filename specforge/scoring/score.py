@@ -29,6 +29,11 @@ class Answer:
     question: tuple[str, ...] = ()
     category: str = ""
 
+    @property
+    def last(self) -> str:
+        """The last turn's text; empty where the request failed before there was one."""
+        return self.outputs[-1] if self.outputs else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Score:

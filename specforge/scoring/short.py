@@ -36,7 +36,7 @@ class ShortAnswerScorer:
 
     def score_all(self, answers: Sequence[Answer]) -> list[Score]:
         """Scores each answer by itself."""
-        return [verdict(answer, *judge(answer.outputs[-1], str(answer.reference))) for answer in answers]
+        return [verdict(answer, *judge(answer.last, str(answer.reference))) for answer in answers]
 
 
 def judge(output: str, reference: str) -> tuple[bool, str | None, str]:
@@ -99,5 +99,5 @@ def _words(text: str) -> list[str]:
     bare = "".join(character for character in folded if not unicodedata.combining(character))
     bare = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", bare)
     bare = re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", bare)
-    bare = re.sub(r"['’]s\b|\.(?=[a-z]\b)|['’]", "", bare)
+    bare = re.sub(r"\.(?=[a-z]\b)|['’]", "", bare)
     return [word for word in re.findall(r"[^\W_]+", bare) if word not in _ARTICLES]

@@ -33,7 +33,7 @@ class MathScorer:
 
     def score_all(self, answers: Sequence[Answer]) -> list[Score]:
         """Scores all answers; equal pairs are compared once."""
-        found = [find_answer(answer.outputs[-1]) for answer in answers]
+        found = [find_answer(answer.last) for answer in answers]
         pairs = {
             (str(answer.reference), text): compared_cheaply(str(answer.reference), text)
             for answer, (text, _) in zip(answers, found, strict=True)
