@@ -153,8 +153,6 @@ def _endpoints(get: Callable[[str], Any]) -> tuple[Endpoint, ...]:
 
 def _launch_options(get: Callable[[str], Any], *, embedded: bool) -> LaunchOptions:
     draft = get("speculative_draft_model_path")
-    for flag, path in (("--model-path", get("model_path")), ("--speculative-draft-model-path", draft)):
-        _check_path(flag, path)
     model_path, default_command = get("model_path"), SGLANG_COMMAND
     if embedded:
         from specforge.engine import models
@@ -185,11 +183,6 @@ def _launch_options(get: Callable[[str], Any], *, embedded: bool) -> LaunchOptio
         api_key=get("api_key"),
         log_dir=Path(get("output_dir")).expanduser(),
     )
-
-
-def _check_path(flag: str, path: str | None) -> None:
-    if path and path[0] in "/.~" and not Path(path).expanduser().exists():
-        raise UsageError(f"{flag}: there is no folder {path!r}")
 
 
 def _words(flag: str, text: str | None) -> tuple[str, ...]:
