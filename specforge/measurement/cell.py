@@ -18,6 +18,7 @@ from specforge.load.schedule import ClosedLoop, Schedule
 from specforge.load.selfwatch import SelfWatch
 from specforge.matrix import BenchmarkSpec
 from specforge.measurement.collector import Collector
+from specforge.measurement.goodput import Goodput
 from specforge.measurement.progress import Progress
 from specforge.measurement.review import Verdicts, review
 from specforge.measurement.target import Target
@@ -48,6 +49,8 @@ class CellPlan:
         scorer: None where nothing is scored, for the reason ``unscored``.
         rows_path: where the rows go.
         environment: what the record says of the surroundings; the server's part is added here.
+        goodput: limits that a good request keeps; None where none is asked for.
+        warmup_batches: before the first round; None for two after a launch (kernels compile), else one.
     """
 
     config: Mapping[str, Any]
@@ -63,6 +66,8 @@ class CellPlan:
     scorer: Scorer | None = None
     unscored: str | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
+    goodput: Goodput | None = None
+    warmup_batches: int | None = None
 
 
 PreparedPrompts = dict[str, list[PreparedPrompt]]
@@ -91,7 +96,7 @@ def measure_cell(target: Target, plan: CellPlan, progress: Progress, prepared_be
             warmup=warmup,
             schedule=plan.schedule or ClosedLoop(plan.concurrency),
             concurrency=plan.concurrency,
-            warmup_batches=1 if target.cells_measured else 2,
+            warmup_batches=plan.warmup_batches or (1 if target.cells_measured else 2),
             rounds=plan.rounds,
             sampling=plan.sampling,
             limits=limits,
@@ -157,6 +162,11 @@ def _metrics(target: Target, plan: CellPlan, collector: Collector, verdicts: Ver
     if metrics["accuracy"] is None:
         reasons["accuracy"] = plan.unscored or "no answer got a verdict"
     asked = sum(status != "skipped" for status in columns.status)
+    metrics["goodput"] = None
+    if plan.goodput is not None:
+        metrics["goodput"] = plan.goodput.metric(collector.turns, collector.rounds, columns.status.count("too_long"))
+        if metrics["goodput"] is None:
+            reasons["goodput"] = "no round counts, or a time that it limits is not known (--stream measures it)"
     metrics |= {
         "failed": columns.status.count("failed"),
         "too_long": columns.status.count("too_long"),

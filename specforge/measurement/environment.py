@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ _SERVER_SETTINGS = (
     "speculative_num_draft_tokens",
     "speculative_draft_model_path",
 )
+_SECRET_FLAGS = ("--api-key", "--judge-api-key", "--header")
 
 
 def server_settings(info: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -40,6 +41,38 @@ def server_settings(info: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if info is None:
         return None
     return {name: info[name] for name in _SERVER_SETTINGS if name in info}
+
+
+def attached_config(info: Mapping[str, Any] | None, batch_size: int | None) -> dict[str, Any]:
+    """A record's ``config`` for a server that was attached to: what it says it runs; null where it doesn't say."""
+    algorithm = (info or {}).get("speculative_algorithm")
+    runs = algorithm is not None and str(algorithm).upper() != "NONE"
+
+    def said(name: str) -> int | None:
+        if info is None:
+            return None
+        return int(info.get(name) or 0) if runs else 0
+
+    return {
+        "batch_size": batch_size,
+        "num_steps": said("speculative_num_steps"),
+        "topk": said("speculative_eagle_topk"),
+        "num_draft_tokens": said("speculative_num_draft_tokens"),
+        "algorithm": algorithm if runs else None,
+    }
+
+
+def without_secrets(arguments: Sequence[str]) -> list[str]:
+    """A command line with the values of keys and headers starred out."""
+    hidden: list[str] = []
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        flag, equals, _ = argument.partition("=")
+        if before in _SECRET_FLAGS:
+            argument = "***"
+        elif equals and flag in _SECRET_FLAGS:
+            argument = f"{flag}=***"
+        hidden.append(argument)
+    return hidden
 
 
 def gpus() -> list[str] | None:

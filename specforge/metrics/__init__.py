@@ -5,6 +5,7 @@ The keys of a record's ``metrics`` (seconds and tokens unless said otherwise; nu
 Speed
     ``output_throughput``           output tokens ÷ wall time of the windows, tok/s (usable rounds together)
     ``output_throughput_saturated`` the same, while all slots were busy
+    ``request_throughput``          requests ÷ wall time of the windows, 1/s (a conversation's turns are requests)
     ``requests_in_flight``          mean number of requests in flight
     ``duration``                    wall time of the measured rounds
     ``rounds``                      a list, one object a round: ``duration, output_tokens, output_throughput, usable,
@@ -12,6 +13,8 @@ Speed
     ``latency``                     ``{mean, p50, p90, p95, p99}`` end to end
     ``ttft``, ``tpot``              ``{mean, p50, p90, p95, p99, source}``; source is ``stream`` or ``server``
     ``itl``                         inter-token latency of streamed chunks, ``{mean, p50, p90, p95, p99}``
+    ``goodput``                     requests that keep the limits asked for: ``{limits (s), requests, share, per_second,
+                                    share_by_limit}``; null where none was asked for
     ``cached_token_share``          cached prompt tokens ÷ prompt tokens
     ``speedup``, ``speedup_interval``, ``efficiency``   against the target-only cell of the same batch size
 Acceptance

@@ -13,6 +13,7 @@ from specforge.metrics.requests import Floats, RoundTimes, TurnColumns
 from specforge.metrics.speed import distribution, requests_in_flight, saturated_throughput, token_timings
 
 NO_USABLE_ROUND = "a request failed or was retried in every round, so none says anything about speed"
+NO_ROUND = "no round was measured to its end"
 NOT_REPORTED = "not reported by the server, and not streamed"
 
 Mask = NDArray[np.bool_]
@@ -52,12 +53,13 @@ def speed_and_acceptance(
     )
     metrics["itl"] = turns.gaps.summary() if usable else None
     metrics["cached_token_share"] = _cached_share(turns)
-    metrics |= _acceptance(turns, np.ones(len(turns), dtype=bool), list(rounds))
+    metrics |= _acceptance(turns, np.ones(len(turns), dtype=bool), list(turns.histograms))
+    unusable = NO_USABLE_ROUND if rounds else NO_ROUND
     if not usable:
-        reasons |= dict.fromkeys(("output_throughput", "duration", "latency"), NO_USABLE_ROUND)
+        reasons |= dict.fromkeys(("output_throughput", "request_throughput", "duration", "latency"), unusable)
     for name in ("ttft", "tpot"):
         if metrics[name] is None:
-            reasons[name] = NOT_REPORTED if usable else NO_USABLE_ROUND
+            reasons[name] = NOT_REPORTED if usable else unusable
     if metrics["acceptance_length"] is None:
         reasons["acceptance_length"] = NOTHING_REPORTED
     metrics["reasons"] = reasons
@@ -67,10 +69,12 @@ def speed_and_acceptance(
 def _throughput(turns: TurnColumns, usable: Mapping[int, RoundTimes], slots: int | None) -> dict[str, Any]:
     sent, ended, tokens = (turns.column(name) for name in ("sent_at", "ended_at", "output_tokens"))
     total_tokens = total_time = busy_tokens = busy_time = flight_time = 0.0
+    requests = 0
     for index, times in usable.items():
         mask = turns.of_round(index)
         total_tokens += float(tokens[mask].sum())
         total_time += times.duration
+        requests += int(mask.sum())
         in_flight = requests_in_flight(sent[mask], ended[mask], times.started_at, times.ended_at)
         flight_time += (in_flight or 0.0) * times.duration
         busy = saturated_throughput(sent[mask], ended[mask], tokens[mask], slots) if slots else None
@@ -80,6 +84,7 @@ def _throughput(turns: TurnColumns, usable: Mapping[int, RoundTimes], slots: int
     return {
         "output_throughput": total_tokens / total_time if total_time > 0 else None,
         "output_throughput_saturated": busy_tokens / busy_time if busy_time > 0 else None,
+        "request_throughput": requests / total_time if total_time > 0 else None,
         "requests_in_flight": flight_time / total_time if total_time > 0 else None,
     }
 

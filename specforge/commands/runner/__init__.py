@@ -1,0 +1,1 @@
+"""The parts of ``specforge benchmark``: its options, its levels, its files and what it prints."""
