@@ -19,7 +19,7 @@ fi
 
 fetch() {
   for pause in 10 30 0; do
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@" && return
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-conflicts --no-input "$@" && return
     if [ "$pause" -gt 0 ]; then
       echo "pip install failed; again in $pause s" >&2
       sleep "$pause"

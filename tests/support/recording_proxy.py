@@ -25,18 +25,18 @@ _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "trailer",
 _LARGEST_BODY = 256 << 20
 
 
-@dataclass(frozen=True)
+@dataclass
 class Exchange:
     """One request and the raw body of its response. ``status`` is None where the server gave none; times are Unix."""
 
     method: str
     path: str
     request: str
-    status: int | None
-    response: str
-    complete: bool
-    started: float
-    ended: float
+    status: int | None = None
+    response: str = ""
+    complete: bool = False
+    started: float = 0.0
+    ended: float = 0.0
 
     def body(self) -> Any:
         """The response as JSON; raises ValueError where it is none."""
@@ -76,46 +76,54 @@ class RecordingProxy(HostedApp):
         self._file.close()
 
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
-        started = time.time()
-        sent = await request.read()
+        exchange = Exchange(request.method, request.path, (await request.read()).decode("utf-8", "replace"))
+        exchange.started = time.time()
+        response: web.StreamResponse | None = None
         received = bytearray()
-        status, complete = None, False
-        url = self._target + request.raw_path
-        headers = _end_to_end(request.headers)
         try:
             async with self._session.request(
-                request.method, url, data=sent, headers=headers, allow_redirects=False
+                request.method,
+                self._target + request.raw_path,
+                data=await request.read(),
+                headers=_end_to_end(request.headers),
+                allow_redirects=False,
             ) as answer:
-                status = answer.status
-                response = web.StreamResponse(status=status, reason=answer.reason, headers=_end_to_end(answer.headers))
-                await response.prepare(request)
+                exchange.status = answer.status
+                response = web.StreamResponse(status=answer.status, reason=answer.reason)
+                response.headers.extend(_end_to_end(answer.headers))
+                # What has a length is complete for the client with its last byte, so that is sent after it is kept.
+                is_stream = answer.content_length is None
+                if is_stream:
+                    await response.prepare(request)
                 async for chunk in answer.content.iter_any():
                     received += chunk
-                    await response.write(chunk)
-                complete = True
+                    if is_stream:
+                        await response.write(chunk)
+                exchange.complete = True
         except aiohttp.ClientError:
-            if request.transport is not None:
-                request.transport.close()
-            return web.Response()
+            pass  # kept as incomplete, and cut for the client too
         finally:
-            self._keep(
-                Exchange(
-                    method=request.method,
-                    path=request.path,
-                    request=sent.decode("utf-8", "replace"),
-                    status=status,
-                    response=received.decode("utf-8", "replace"),
-                    complete=complete,
-                    started=started,
-                    ended=time.time(),
-                )
-            )
-        await response.write_eof()
+            exchange.ended = time.time()
+            exchange.response = received.decode("utf-8", "replace")
+            self._keep(exchange)
+        if response is None:
+            _cut(request)
+            return web.Response()
+        if not is_stream:
+            await response.prepare(request)
+            await response.write(bytes(received))
+        if not exchange.complete:
+            _cut(request)
         return response
 
     def _keep(self, exchange: Exchange) -> None:
         self._file.write(json.dumps(asdict(exchange)) + "\n")
         self._file.flush()
+
+
+def _cut(request: web.Request) -> None:
+    if request.transport is not None:
+        request.transport.close()
 
 
 def _end_to_end(headers: Any) -> dict[str, str]:

@@ -56,6 +56,7 @@ class Exchange:
         self.fault: str | None = None
         self.sent = b""
         self.parsed: Any = None
+        self.is_over = False
 
     def entry(self, status: int | None) -> dict[str, Any]:
         return {
@@ -141,10 +142,19 @@ class ScriptedApp:
                 status = response.status
                 return response
             finally:
-                if self.script.keep_log:
-                    self.log.add(exchange.entry(status))
+                self._end(exchange, status)
 
         return handler
+
+    def _end(self, exchange: Exchange, status: int | None) -> None:
+        """Counts a request as answered, once, before its client can know that it is."""
+        if exchange.is_over:
+            return
+        exchange.is_over = True
+        if exchange.ordinal is not None:
+            self.log.in_flight -= 1
+        if self.script.keep_log:
+            self.log.add(exchange.entry(status))
 
     def _unauthorized(self, request: web.Request) -> web.Response | None:
         key = self.script.wire.api_key
@@ -166,9 +176,10 @@ class ScriptedApp:
         return handle
 
     async def _flush(self, exchange: Exchange) -> web.Response:
-        if self.log.in_flight or self._flush_refusals_left > 0:
+        if self._flush_refusals_left > 0:
             self._flush_refusals_left -= 1
             exchange.fault = "flush refused"
+        if self.log.in_flight or exchange.fault:
             return web.Response(status=400, text="Flush cache failed.\n")
         self._seen.clear()
         return web.Response(text="Cache flushed.\n")
@@ -214,10 +225,7 @@ class ScriptedApp:
         exchange.ordinal = log.generations
         log.in_flight += 1
         log.max_in_flight = max(log.max_in_flight, log.in_flight)
-        try:
-            return await self._answer(exchange)
-        finally:
-            log.in_flight -= 1
+        return await self._answer(exchange)
 
     async def _answer(self, exchange: Exchange) -> web.StreamResponse | None:
         path = exchange.request.path
@@ -330,8 +338,9 @@ class ScriptedApp:
                 await asyncio.sleep(pace.per_step)
             if self.script.keep_log:
                 exchange.sent += chunk
+            if at == len(chunks) - 1:
+                self._end(exchange, response.status)
             await response.write(chunk)
-        await response.write_eof()
         return response
 
     def _events(self, path: str, asked: Asked) -> Iterable[bytes]:
@@ -383,7 +392,7 @@ class ScriptedApp:
         if fault.what == "hang":
             await asyncio.Event().wait()
         if fault.what == "exit":
-            self.log.add(exchange.entry(None))
+            self._end(exchange, None)
             self._die(fault.status)
         if fault.what == "drop":
             whole = self._whole(exchange.request.path, asked, self._replies(asked), False)
