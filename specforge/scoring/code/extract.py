@@ -183,7 +183,7 @@ def _code_between_prose(text: str, names: Sequence[str]) -> str | None:
 
 
 def _ends(lines: Sequence[str], start: int) -> Iterator[int]:
-    """Where a run of code from ``start`` may end, farthest first: the end, and before each line that is not indented."""
+    """Where a run of code from ``start`` may end, farthest first: the end, and before each unindented line."""
     yield len(lines)
     for number in range(len(lines) - 1, start, -1):
         if lines[number].strip() and not lines[number][0].isspace():

@@ -11,16 +11,16 @@ from specforge.scoring.code.extract import extract_code
 from specforge.scoring.code.tasks import CodeTask, HumanEvalTask, LiveCodeTask, MbppTask
 
 _STARRED = (
-    "string re datetime collections heapq bisect copy math random statistics itertools functools operator io json "
-    "builtins typing"
-).split()
+    *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
+    *("itertools", "functools", "operator", "io", "json", "builtins", "typing"),
+)
 _NAMED = [*_STARRED[:-2], "sys"]
 _RECURSION = "sys.setrecursionlimit(50000)"
 
 PRELUDE = "\n".join(
     [*(f"from {name} import *" for name in _STARRED), *(f"import {name}" for name in _NAMED), _RECURSION]
 )
-"""What LiveCodeBench's checker imports before a program: starter code uses ``List`` and the like without importing them."""
+"""What LiveCodeBench's checker imports before a program: starter code uses ``List`` and the like without an import."""
 
 
 def _loaded_names(source: str) -> tuple[list[str], set[str], set[str]]:
@@ -50,9 +50,9 @@ def _loaded_names(source: str) -> tuple[list[str], set[str], set[str]]:
 def names_under_test(task: MbppTask) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the asserts of a task want from the program, and which modules of the standard library they use.
 
-    A name that is neither built in nor defined by the set-up is the program's. Built-in names stay the built-in ones, so
-    that a program can't say what ``set`` or ``abs`` mean in the test, unless the asserts name nothing else: one of MBPP's
-    tasks asks for a function ``sum``.
+    A name that is neither built in nor defined by the set-up is the program's. Built-in names stay the built-in ones,
+    so that a program can't say what ``set`` or ``abs`` mean in the test, unless the asserts name nothing else: one of
+    MBPP's tasks asks for a function ``sum``.
     """
     read, defined, bases = _loaded_names("\n".join([task.setup, *task.tests]))
     modules = {name for name in bases - defined if name in sys.stdlib_module_names}
@@ -61,7 +61,11 @@ def names_under_test(task: MbppTask) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if foreign:
         return tuple(foreign), tuple(sorted(modules))
     called = [
-        {node.func.id for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        {
+            node.func.id
+            for node in ast.walk(ast.parse(test))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
         for test in task.tests
     ]
     everywhere = set.intersection(*called) if called else set()

@@ -77,8 +77,8 @@ def _accepted(settings: SandboxSettings, isolation: Isolation) -> Isolation:
         raise UsageError(f"--code-sandbox {settings.kind}: can't be used here: {isolation.reason}")
     if isolation.level == "none" and not settings.unsafe:
         raise UsageError(
-            f"--allow-code-execution: nothing isolates programs on this machine ({isolation.reason}); install bubblewrap, "
-            "name a container with --code-sandbox, or accept the risk with --unsafe-code-execution"
+            f"--allow-code-execution: nothing isolates programs on this machine ({isolation.reason}); "
+            "install bubblewrap, name a container with --code-sandbox, or accept the risk with --unsafe-code-execution"
         )
     return isolation
 

@@ -14,7 +14,7 @@ from specforge.scoring.sandbox.settings import SandboxSettings
 
 _SCRATCH = "/scratch"
 _FIRST_UID = 0x60000000
-"""The first of the user numbers for programs where the harness runs as root: far from any that people or services have."""
+"""The first of the user numbers for programs where the harness runs as root: far from any that somebody has."""
 
 _ROOT_RIGHTS = ("SYS_ADMIN", "SETUID", "SETGID", "SETPCAP", "KILL", "CHOWN", "FOWNER", "DAC_OVERRIDE", "SYS_PTRACE")
 

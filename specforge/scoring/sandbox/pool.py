@@ -17,7 +17,7 @@ _TRIES = 2
 def run_jobs(
     kind: str, settings: SandboxSettings, jobs: Sequence[dict[str, Any]], done: Callable[[], None] | None = None
 ) -> list[dict[str, Any]]:
-    """Runs every job in sandboxes of ``kind``, ``settings.worker_count()`` at a time, and returns their verdicts in order.
+    """Runs every job in sandboxes of ``kind``, ``settings.worker_count()`` at a time; their verdicts, in order.
 
     A job whose sandbox died twice has the verdict ``{"passed": False, "reason": ...}``.
 

@@ -114,7 +114,10 @@ def judge_isolation(kind: str, powers: tuple[str, ...], held: dict[str, bool]) -
     else:
         closed_by = " and ".join(name for name in ("seccomp", "landlock", "namespaces") if name in powers)
         also = f"; not closed: {', '.join(open_ways)}" if open_ways else ""
-        level, reason = "partial", f"network and files are closed by {closed_by}, without a container or namespaces{also}"
+        level, reason = (
+            "partial",
+            f"network and files are closed by {closed_by}, without a container or namespaces{also}",
+        )
     return Isolation(level=level, kind=kind, reason=reason, held=held, mechanisms=powers)
 
 

@@ -100,7 +100,7 @@ class Sandbox:
         self.powers = tuple(hello["powers"])
 
     def run(self, job: dict[str, Any], programs: int = 1) -> dict[str, Any]:
-        """Runs one job and returns its verdict: ``passed``, ``checks``, ``reason``, and what else the way of judging says.
+        """Runs one job; its verdict: ``passed``, ``checks``, ``reason``, and what else the way of judging says.
 
         Args:
             job: the job, without its limits.

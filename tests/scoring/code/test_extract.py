@@ -43,13 +43,16 @@ FORMS = {
     "a fence with attributes": f'```python title="half.py"\n{WHOLE}```',
     "a fence of tildes": f"~~~py\n{WHOLE}~~~",
     "a longer fence": f"````python\n{WHOLE}````",
-    "an indented fence": "1. Like this:\n   ```python\n" + "".join(f"   {line}\n" for line in WHOLE.splitlines()) + "   ```\n",
+    "an indented fence": "1. Like this:\n   ```python\n"
+    + "".join(f"   {line}\n" for line in WHOLE.splitlines())
+    + "   ```\n",
     "a fence that is never closed": f"```python\n{WHOLE}",
     "a closing fence alone": f"{WHOLE}```",
     "carriage returns": f"```python\n{WHOLE}```".replace("\n", "\r\n"),
     "prose without a fence": f"Here is the function:\n\n{WHOLE}\nIt runs in constant time.",
     "a use in prose before it": f"We call half(4) to get 2.\n\n{WHOLE}",
-    "thoughts with another answer": f"<think>\n```python\ndef half(n):\n    return 0\n```\n</think>\n```python\n{WHOLE}```",
+    "thoughts with another answer": "<think>\n```python\ndef half(n):\n    return 0\n```\n</think>\n"
+    f"```python\n{WHOLE}```",
     "a draft first": f"First try:\n```python\ndef half(n):\n    return 0\n```\nBetter:\n```python\n{WHOLE}```",
     "a use in a second block": f"```python\n{WHOLE}```\nUse:\n```python\nprint(half(4))\n```",
     "a use in the first block": f"```python\nhalf(4)\n```\nThe function:\n```python\n{WHOLE}```",
@@ -62,7 +65,7 @@ FORMS = {
     "a lambda": "```python\nhalf = lambda n: n // 2\n```",
     "an import from the future": f"```python\nfrom __future__ import annotations\n{WHOLE}```",
     "the prompt's import": "```python\ndef half(n):\n    return math.floor(n / 2)\n```",
-    "a fence inside the docstring": '```python\ndef half(n):\n    """Half.\n\n    >>> half(7)\n    3\n    """\n    return n // 2\n```',
+    "a docstring": '```python\ndef half(n):\n    """Half.\n\n    >>> half(7)\n    3\n    """\n    return n // 2\n```',
 }
 
 

@@ -78,9 +78,7 @@ def test_a_pickle_of_anything_but_a_text_is_refused(value: object) -> None:
         (PUBLIC, "[]", "{", "metadata"),
     ],
 )
-def test_a_column_that_is_not_what_it_should_be_is_named(
-    public: str, private: str, metadata: str, column: str
-) -> None:
+def test_a_column_that_is_not_what_it_should_be_is_named(public: str, private: str, metadata: str, column: str) -> None:
     with pytest.raises(DatasetError, match=f"row 17: {column}"):
         livecode_task(public, private, metadata, "17")
 

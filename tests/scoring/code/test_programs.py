@@ -24,9 +24,7 @@ from specforge.scoring.code.tasks import MbppTask
         (("assert random(3) == 4",), "", ("random",), ()),
     ],
 )
-def test_names_under_test(
-    tests: tuple[str, ...], setup: str, names: tuple[str, ...], modules: tuple[str, ...]
-) -> None:
+def test_names_under_test(tests: tuple[str, ...], setup: str, names: tuple[str, ...], modules: tuple[str, ...]) -> None:
     found, used = names_under_test(MbppTask(tests, setup))
 
     assert set(found) == set(names)

@@ -81,8 +81,8 @@ def test_solutions_of_other_rows_are_wrong(scorer: CodeScorer) -> None:
     functions = rows("data", "humaneval", "test.jsonl")
     asserts = rows("data", "mbpp", "sanitized-test.jsonl")
     answers = [
-        Answer(row["task_id"], humaneval(row), (other[form],))
-        for form in ("canonical_solution", "prompt")
+        Answer(f"{row['task_id']} {form}", humaneval(row), (FORMS[form](other),))
+        for form in ("body only", "whole")
         for row, other in zip(functions, functions[1:] + functions[:1], strict=True)
     ]
     answers += [

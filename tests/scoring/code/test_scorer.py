@@ -41,7 +41,10 @@ RIGHT = {
         mbpp("a = [3, 1]\nf(a)\nassert a == [1, 3]", "d = {1: [2]}\nf2(d)\nassert d == {1: [2, 3], 4: 5}"),
         "def f(a): a.sort()\ndef f2(d):\n    d[1].append(3)\n    d[4] = 5",
     ),
-    "the argument itself returned": (mbpp("a = [1]\nassert f(a) is a and a == [1, 2]"), "def f(a): a.append(2); return a"),
+    "the argument itself returned": (
+        mbpp("a = [1]\nassert f(a) is a and a == [1, 2]"),
+        "def f(a): a.append(2); return a",
+    ),
     "the argument unchanged": (mbpp("a = [3, 1]\nassert f(a) == [1, 3] and a == [3, 1]"), "def f(a): return sorted(a)"),
     "a generator": (mbpp("assert list(f(3)) == [0, 1, 2]"), "def f(n): yield from range(n)"),
     "an iterator stepped through": (
@@ -50,15 +53,27 @@ RIGHT = {
     ),
     "a map object": (mbpp("assert sorted(f([2, 1])) == ['1', '2']"), "def f(a): return map(str, a)"),
     "a function returned": (mbpp("assert f(2)(3) == 5"), "def f(a): return lambda b: a + b"),
-    "a function as argument": (mbpp("assert f(lambda x: x * 2, [1, 2]) == [2, 4]"), "def f(g, a): return [g(x) for x in a]"),
+    "a function as argument": (
+        mbpp("assert f(lambda x: x * 2, [1, 2]) == [2, 4]"),
+        "def f(g, a): return [g(x) for x in a]",
+    ),
     "a built-in function as argument": (mbpp("assert f(len, ['ab']) == [2]"), "def f(g, a): return [g(x) for x in a]"),
-    "a type as argument": (mbpp("assert f((1, 'a'), int) == ['a']"), "def f(t, k): return [x for x in t if not isinstance(x, k)]"),
+    "a type as argument": (
+        mbpp("assert f((1, 'a'), int) == ['a']"),
+        "def f(t, k): return [x for x in t if not isinstance(x, k)]",
+    ),
     "an exception expected": (
-        mbpp("try:\n    f(-1)\n    raise SystemError\nexcept ValueError as error:\n    assert 'negative' in str(error)"),
+        mbpp(
+            "try:\n    f(-1)\n    raise SystemError\nexcept ValueError as error:\n    assert 'negative' in str(error)"
+        ),
         "class Negative(ValueError): pass\ndef f(n):\n    if n < 0: raise Negative('negative')",
     ),
     "a class of the program's": (
-        mbpp("assert f([Pair(1, 2), Pair(3, 5)]) == 2", "assert Pair(1, 2).size() == 1", "assert Pair(1, 2) == Pair(1, 2)"),
+        mbpp(
+            "assert f([Pair(1, 2), Pair(3, 5)]) == 2",
+            "assert Pair(1, 2).size() == 1",
+            "assert Pair(1, 2) == Pair(1, 2)",
+        ),
         "class Pair:\n    def __init__(self, a, b): self.a, self.b = a, b\n    def size(self): return self.b - self.a\n"
         "    def __eq__(self, o): return (self.a, self.b) == (o.a, o.b)\ndef f(ps): return max(p.size() for p in ps)",
     ),
@@ -71,21 +86,34 @@ RIGHT = {
         mbpp("assert f(P(2)) == 2", setup="class P:\n    def __init__(self, x): self.x = x"),
         "def f(p): return p.x",
     ),
-    "an import of the set-up": (mbpp("assert math.isclose(f(2), 1.41421356, rel_tol=1e-6)", setup="import math"), "def f(n): return math.sqrt(n)"),
-    "a module that the test names": (mbpp("assert f(2) == sys.getsizeof(2)"), "import sys\ndef f(x): return sys.getsizeof(x)"),
+    "an import of the set-up": (
+        mbpp("assert math.isclose(f(2), 1.41421356, rel_tol=1e-6)", setup="import math"),
+        "def f(n): return math.sqrt(n)",
+    ),
+    "a module that the test names": (
+        mbpp("assert f(2) == sys.getsizeof(2)"),
+        "import sys\ndef f(x): return sys.getsizeof(x)",
+    ),
     "a built-in name asked for": (mbpp("assert sum(1, 2) == 3"), "def sum(a, b): return a + b"),
     "a constant of the program's": (mbpp("assert f(1) == LIMIT"), "LIMIT = 5\ndef f(x): return 5"),
     "keyword arguments": (mbpp("assert f(1, b=2) == 3"), "def f(a, b): return a + b"),
     "a tuple that is a list elsewhere": (mbpp("assert f() == (1, [2])"), "def f(): return (1, [2])"),
-    "a counter": (mbpp("assert f('aab') == {'a': 2, 'b': 1}"), "from collections import Counter\ndef f(s): return Counter(s)"),
+    "a counter": (
+        mbpp("assert f('aab') == {'a': 2, 'b': 1}"),
+        "from collections import Counter\ndef f(s): return Counter(s)",
+    ),
     "a large number": (mbpp("assert f() == 3 ** 5000"), "def f(): return 3 ** 5000"),
     "keys of a dict": (mbpp("assert f({1: 2}) == {1}"), "def f(d): return d.keys()"),
     "printing": (mbpp("assert f() == 1"), "def f():\n    print('x' * 100000)\n    return 1"),
     "its own standard input": (mbpp("assert f() == ''"), "import sys\ndef f(): return sys.stdin.read()"),
-    "a main block that would fail": (mbpp("assert f() == 1"), "def f(): return 1\nif __name__ == '__main__':\n    f(input())"),
+    "a main block that would fail": (
+        mbpp("assert f() == 1"),
+        "def f(): return 1\nif __name__ == '__main__':\n    f(input())",
+    ),
     "dataclasses": (
         mbpp("assert f(1) == 1"),
-        "from __future__ import annotations\nfrom dataclasses import dataclass, asdict\n@dataclass\nclass A:\n    x: int\n"
+        "from __future__ import annotations\nfrom dataclasses import dataclass, asdict\n"
+        "@dataclass\nclass A:\n    x: int\n"
         "def f(x): return asdict(A(x))['x']",
     ),
     "threads": (
@@ -95,12 +123,13 @@ RIGHT = {
     ),
     "a process pool": (
         mbpp("assert f() == b'hi'"),
-        "import subprocess, sys\ndef f(): return subprocess.run([sys.executable, '-S', '-c', 'print(\"hi\", end=\"\")'], "
-        "capture_output=True).stdout",
+        "import subprocess, sys\ndef f():\n    command = [sys.executable, '-S', '-c', 'print(\"hi\", end=\"\")']\n"
+        "    return subprocess.run(command, capture_output=True).stdout",
     ),
     "a temporary file": (
         mbpp("assert f() == 'x'"),
-        "import tempfile\ndef f():\n    with tempfile.TemporaryFile('w+') as t:\n        t.write('x'); t.seek(0); return t.read()",
+        "import tempfile\ndef f():\n    with tempfile.TemporaryFile('w+') as t:\n"
+        "        t.write('x'); t.seek(0); return t.read()",
     ),
     "asyncio": (mbpp("assert f() == 1"), "import asyncio\nasync def g(): return 1\ndef f(): return asyncio.run(g())"),
     "a test that uses the prompt's helper": (
@@ -111,11 +140,26 @@ RIGHT = {
         ),
         "    return x // 2\n",
     ),
-    "a script": (LiveCodeTask((IoTest("3 4\n", "7\n"), IoTest("1 1", "2"))), "a, b = map(int, input().split())\nprint(a + b)"),
-    "a script that ends itself": (LiveCodeTask((IoTest("1", "1"),)), "import sys\nprint(sys.stdin.read())\nsys.exit(0)"),
-    "a script with a main block": (LiveCodeTask((IoTest("1", "1"),)), "def main(): print(input())\nif __name__ == '__main__': main()"),
-    "a script that reads bytes": (LiveCodeTask((IoTest("1 2", "3"),)), "import sys\nprint(sum(map(int, sys.stdin.buffer.read().split())))"),
-    "a script that reads file descriptor 0": (LiveCodeTask((IoTest("1 2", "3"),)), "import os\nprint(sum(map(int, os.read(0, 99).split())))"),
+    "a script": (
+        LiveCodeTask((IoTest("3 4\n", "7\n"), IoTest("1 1", "2"))),
+        "a, b = map(int, input().split())\nprint(a + b)",
+    ),
+    "a script that ends itself": (
+        LiveCodeTask((IoTest("1", "1"),)),
+        "import sys\nprint(sys.stdin.read())\nsys.exit(0)",
+    ),
+    "a script with a main block": (
+        LiveCodeTask((IoTest("1", "1"),)),
+        "def main(): print(input())\nif __name__ == '__main__': main()",
+    ),
+    "a script that reads bytes": (
+        LiveCodeTask((IoTest("1 2", "3"),)),
+        "import sys\nprint(sum(map(int, sys.stdin.buffer.read().split())))",
+    ),
+    "a script that reads file descriptor 0": (
+        LiveCodeTask((IoTest("1 2", "3"),)),
+        "import os\nprint(sum(map(int, os.read(0, 99).split())))",
+    ),
     "a script in a thread with a deep stack": (
         LiveCodeTask((IoTest("30000", "30000"),)),
         "import sys, threading\nsys.setrecursionlimit(10**6)\nthreading.stack_size(1 << 27)\n"
@@ -172,15 +216,24 @@ WRONG = {
         mbpp("try:\n    f()\nexcept:\n    pass\nassert True"),
         "def f():\n    import os\n    os._exit(0)",
     ),
-    "an empty test": (HumanEvalTask("def f():\n    '''F.'''\n", "def check(candidate):\n    pass\n", "f"), "    return 1\n"),
-    "a test that never calls": (HumanEvalTask("def f():\n    '''F.'''\n", "def check(candidate):\n    assert True\n", "f"), "    return 1\n"),
+    "an empty test": (
+        HumanEvalTask("def f():\n    '''F.'''\n", "def check(candidate):\n    pass\n", "f"),
+        "    return 1\n",
+    ),
+    "a test that never calls": (
+        HumanEvalTask("def f():\n    '''F.'''\n", "def check(candidate):\n    assert True\n", "f"),
+        "    return 1\n",
+    ),
     "no tests": (mbpp(), "def f(): return 1"),
     "a script without tests": (LiveCodeTask(()), "print(1)"),
     "a function without tests": (LiveCodeTask((), "f"), "def f(): return 1"),
     "tests that expect no output": (LiveCodeTask((IoTest("1", ""),)), "import sys\nsys.exit(0)"),
     "another output": (LiveCodeTask((IoTest("1", "1"), IoTest("2", "2"))), "print(1)"),
     "an exception after the right output": (LiveCodeTask((IoTest("1", "1"),)), "print(input())\nraise ValueError"),
-    "a status other than 0": (LiveCodeTask((IoTest("1", "1"),)), "print(input())\nimport os, sys\nsys.stdout.flush()\nos._exit(3)"),
+    "a status other than 0": (
+        LiveCodeTask((IoTest("1", "1"),)),
+        "print(input())\nimport os, sys\nsys.stdout.flush()\nos._exit(3)",
+    ),
     "another result": (LiveCodeTask((IoTest("1", "2"),), "f"), "def f(x): return x"),
     "an object as result": (
         LiveCodeTask((IoTest("1", "2"),), "f"),

@@ -24,7 +24,8 @@ def why_not(kind: str) -> str | None:
     return None
 
 
-@pytest.fixture(params=KINDS)
+# bubblewrap is there in the slow stage only
+@pytest.fixture(params=[pytest.param("bwrap", marks=pytest.mark.slow), *KINDS[1:]])
 def kind(request: pytest.FixtureRequest) -> str:
     """Each kind of sandbox that can be started on this machine."""
     reason = why_not(request.param)

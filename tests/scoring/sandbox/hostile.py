@@ -1,7 +1,8 @@
 """Programs that try to pass without solving, to get out, or to do harm. None of them solves its task.
 
-A program that gets out says BREACH. ``@TOKEN@`` stands for a word of the test's own, by which processes and files that a program leaves are found;
-``@OUTSIDE@`` for a folder outside the sandbox that anybody may write; ``@PORT@`` for a port that somebody listens on.
+A program that gets out says BREACH. ``@TOKEN@`` stands for a word of the test's own, by which processes and files that
+a program leaves are found; ``@OUTSIDE@`` for a folder outside the sandbox that anybody may write; ``@PORT@`` for a port
+that somebody listens on.
 """
 
 from __future__ import annotations
@@ -208,7 +209,8 @@ os.setsid()
     + _WRONG,
     "files written outside": """
 import os
-for folder in ("@OUTSIDE@", "/tmp", "/var/tmp", "/dev/shm", "/root", "/home", "/", "/usr", os.path.dirname(os.__file__)):
+places = ("@OUTSIDE@", "/tmp", "/var/tmp", "/dev/shm", "/root", "/home", "/", "/usr", os.path.dirname(os.__file__))
+for folder in places:
     for way in ("w", "a"):
         try:
             with open(folder + "/@TOKEN@", way) as file: file.write("here")
@@ -273,7 +275,9 @@ for pid in [os.getppid(), 1, *range(2, 200)]:
     + _WRONG,
     "other processes' memory": """
 import os
-for pid in ["self", "1", str(os.getppid()), *(p for p in (os.listdir("/proc") if os.path.isdir("/proc") else []) if p.isdigit())]:
+try: seen = [name for name in os.listdir("/proc") if name.isdigit()]
+except OSError: seen = []
+for pid in ["self", "1", str(os.getppid()), *seen]:
     for name in ("mem", "environ", "maps", "root", "cwd", "fd"):
         try:
             os.listdir(f"/proc/{pid}/{name}/"); open(f"/proc/{pid}/root/@TOKEN@", "w")
@@ -326,7 +330,13 @@ for fd in range(4, 256):
 
 BOMBS = {
     "forks without end": "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n",
-    "forks that exit": "import os\nwhile True:\n    try:\n        if os.fork() == 0: os._exit(0)\n    except OSError: pass\n",
+    "forks that exit": """
+import os
+while True:
+    try:
+        if os.fork() == 0: os._exit(0)
+    except OSError: pass
+""",
     "a loop without end": "def running_total(values):\n    while True: pass\n",
     "a loop without end when loaded": "while True: pass\n",
     "a sleep without end": "import time\ndef running_total(values):\n    time.sleep(100000)\n",

@@ -14,6 +14,7 @@ from specforge.scoring.code.programs import job_of
 from specforge.scoring.code.tasks import HumanEvalTask, IoTest, LiveCodeTask
 from specforge.scoring.sandbox.pool import run_jobs
 from specforge.scoring.sandbox.settings import SandboxSettings
+from specforge.scoring.sandbox.worker import Sandbox
 from tests.scoring.sandbox.hostile import HOSTILE, QUICK
 from tests.support.processes import mentioning, wait_until
 
@@ -70,7 +71,16 @@ class Outside:
         """What lies where nothing should: in the folder open to all, the temporary folder, and the usual places."""
         found = [str(path) for path in self.temporary.rglob("*")]
         found += [str(path) for path in self.open_to_all.iterdir() if path.name != "secret"]
-        places = ("/tmp", "/var/tmp", "/dev/shm", str(Path.home()), "/home", "/", "/usr", str(Path(tempfile.__file__).parent))
+        places = (
+            "/tmp",
+            "/var/tmp",
+            "/dev/shm",
+            str(Path.home()),
+            "/home",
+            "/",
+            "/usr",
+            str(Path(tempfile.__file__).parent),
+        )
         return found + [place for place in places if (Path(place) / self.token).exists()]
 
 
@@ -78,7 +88,9 @@ class Outside:
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A world of this test's own; the sandbox's folders are made in its temporary folder."""
     for parent in (tmp_path, *tmp_path.parents):
-        if parent.owner() == Path(tempfile.gettempdir()).owner() and str(parent).startswith(tempfile.gettempdir() + "/"):
+        if parent.owner() == Path(tempfile.gettempdir()).owner() and str(parent).startswith(
+            tempfile.gettempdir() + "/"
+        ):
             parent.chmod(0o755)  # pytest's folders are the user's alone, which is not what is tested
     with socket.create_server(("127.0.0.1", 0)) as listener:
         world = Outside(tmp_path, listener)
@@ -121,25 +133,18 @@ for folder in {os.environ["TMPDIR"], os.getcwd(), tempfile.gettempdir()}:
     open(os.path.join(folder, "answers"), "w").write("[1, 3, 6]")
 sys.modules["typing"].answers = [1, 3, 6]
 """
-FINDS = """
-import os, sys, tempfile
-def running_total(values):
-    raise SystemExit(str([os.listdir(os.environ["TMPDIR"]), os.listdir("."), hasattr(sys.modules["typing"], "answers")]))
+LOOKS = """
+import os, sys
+print(os.listdir(os.environ["TMPDIR"]), os.listdir("."), hasattr(sys.modules["typing"], "answers"))
 """
 
 
 def test_nothing_of_a_program_is_there_for_the_next(kind: str) -> None:
-    first, second = run_jobs(kind, SETTINGS, [job_of(TASK, LEAVES), job_of(TASK, FINDS)])
+    looking = LiveCodeTask((IoTest("", "[] [] False"),))
 
-    assert first["passed"] is False
-    assert second["passed"] is False
-    found = run_jobs(kind, SETTINGS, [job_of(TASK, LEAVES), job_of(LiveCodeTask((IoTest("", "-"),)), FINDS + PRINTS)])[1]
-    assert found["output"].strip() == "[] [] False"
+    _, second = run_jobs(kind, SETTINGS, [job_of(TASK, LEAVES), job_of(looking, LOOKS)])
 
-
-PRINTS = """
-print(os.listdir(os.environ["TMPDIR"]), os.listdir("."), hasattr(sys.modules["typing"], "answers"))
-"""
+    assert second["passed"] is True, second
 
 
 def test_a_time_limit_costs_what_it_says(kind: str) -> None:
@@ -152,8 +157,6 @@ def test_a_time_limit_costs_what_it_says(kind: str) -> None:
 
 
 def test_the_sandbox_ends_when_nobody_holds_its_pipe(kind: str) -> None:
-    from specforge.scoring.sandbox.worker import Sandbox
-
     sandbox = Sandbox(kind, SETTINGS)
     sandbox.start()
     process = sandbox._process
@@ -164,5 +167,3 @@ def test_the_sandbox_ends_when_nobody_holds_its_pipe(kind: str) -> None:
 
     assert process.wait(timeout=10) == 0
     sandbox.close()
-
-

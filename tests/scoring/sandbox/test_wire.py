@@ -146,8 +146,14 @@ def test_a_document_of_no_value_is_refused(document: Any) -> None:
 
 @pytest.mark.parametrize(
     "sent",
-    [b"", b"\x00\x00", struct.pack(">I", 2**32 - 1), struct.pack(">I", 3) + b"{,}", struct.pack(">I", 9) + b"1"]
-    + [struct.pack(">I", 200_000) + b"[" * 200_000],
+    [
+        b"",
+        b"\x00\x00",
+        struct.pack(">I", 2**32 - 1),
+        struct.pack(">I", 3) + b"{,}",
+        struct.pack(">I", 9) + b"1",
+        struct.pack(">I", 200_000) + b"[" * 200_000,
+    ],
 )
 def test_what_is_no_frame_is_refused(sent: bytes) -> None:
     ours, theirs = socket.socketpair()

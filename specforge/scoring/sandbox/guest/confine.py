@@ -11,6 +11,7 @@ from math import ceil
 from . import kernel, landlock, seccomp
 from .kernel import Libc
 from .plan import Limits, Plan, Powers
+from .scratch import MOST_ENTRIES
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
@@ -95,7 +96,7 @@ def own_mounts(libc: Libc, plan: Plan, limits: Limits) -> None:
     libc.unshare(kernel.CLONE_NEWNS)
     libc.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     flags = kernel.MS_NOSUID | kernel.MS_NODEV
-    libc.mount("tmpfs", plan.scratch, "tmpfs", flags, f"mode=777,size={limits.scratch},nr_inodes=4096")
+    libc.mount("tmpfs", plan.scratch, "tmpfs", flags, f"mode=777,size={limits.scratch},nr_inodes={MOST_ENTRIES}")
     libc.mount("tmpfs", "/proc", "tmpfs", flags | kernel.MS_NOEXEC | kernel.MS_RDONLY, "size=4k,nr_inodes=2")
 
 

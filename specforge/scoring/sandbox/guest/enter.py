@@ -19,7 +19,8 @@ from .supervisor import Supervisor
 from .wire import write_frame
 
 _USED_BY_PROGRAMS = (
-    "bisect copy functools heapq itertools math operator random re statistics string types typing".split()
+    *("bisect", "copy", "functools", "heapq", "itertools", "math", "operator"),
+    *("random", "re", "statistics", "string", "types", "typing"),
 )
 _HOST = (0, 1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -148,12 +149,12 @@ class Peer:
             answer = self._answer()
             self.calls += what == "call"
             if "error" in answer:
-                error = self._raised(answer)
+                raised = self._raised(answer)
             else:
                 return self._take(answer, encoder)
         except (WireError, KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
             raise self._end(f"{type(error).__name__}: {error}") from None
-        raise error
+        raise raised
 
     def _answer(self) -> dict[str, Any]:
         while True:
@@ -265,17 +266,15 @@ def run_function_check(peer: Peer, job: dict[str, Any], checks: Checks) -> None:
 
 
 def run_asserts(peer: Peer, job: dict[str, Any], checks: Checks) -> None:
-    """MBPP: each assert by itself. The functions under test, and classes, are the program's; all else is the judge's."""
+    """MBPP: each assert by itself. Functions under test, and classes, are the program's; all else is the judge's."""
     setup = job["setup"]
     known = _definitions_only(setup, (*_IMPORTS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     peer.load(job["source"], known)
     for name in job["modules"]:
         checks.namespace[name] = __import__(name)
     for name in job["names"]:
-        try:
+        with contextlib.suppress(KeyError):  # a test that needs it says so, with a NameError
             checks.namespace[name] = peer.named(name)
-        except KeyError:  # a test that needs it says so, with a NameError
-            continue
     tree = ast.parse(setup)
     own = [node for node in tree.body if not isinstance(node, ast.ClassDef)]
     checks.run(ast.unparse(ast.Module(own, [])))

@@ -91,7 +91,7 @@ class Libc:
         """Makes a mount and all below it read-only, without devices or set-user-id programs."""
 
         class Attributes(ctypes.Structure):
-            _fields_ = [(name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "userns")]  # noqa: RUF012
+            _fields_ = [(name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "userns")]
 
         attributes = Attributes(set=MS_RDONLY | MS_NOSUID | MS_NODEV)
         self._syscall(
@@ -137,7 +137,7 @@ class Libc:
         """Installs a seccomp filter: ``program`` is an array of ``struct sock_filter``."""
 
         class Program(ctypes.Structure):
-            _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]  # noqa: RUF012
+            _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
         self._call("prctl", _PR_SET_SECCOMP, ctypes.c_ulong(2), ctypes.byref(Program(len(program) // 8, program)), 0, 0)
 

@@ -9,6 +9,7 @@ import io
 import os
 import sys
 import threading
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -103,7 +104,7 @@ class ProgramServer:
             plain = rest[: len(rest) - 2 * keywords]
             named = rest[len(plain) :]
             return subject(*plain, **dict(zip(named[::2], named[1::2], strict=True)))
-        operations = {
+        operations: dict[str, Callable[..., Any]] = {
             "getattr": getattr,
             "setattr": setattr,
             "getitem": lambda value, key: value[key],
@@ -125,7 +126,7 @@ def _snapshot(container: Any) -> Any:
 
 def _changed(container: Any, old: Any) -> bool:
     if isinstance(container, bytearray):
-        return bytes(container) != old
+        return bool(container != old)
     if isinstance(container, dict):
         now = list(container.items())
         return len(now) != len(old) or any(

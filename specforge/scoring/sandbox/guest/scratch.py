@@ -5,14 +5,24 @@ from __future__ import annotations
 import contextlib
 import os
 
+MOST_ENTRIES = 4096
+"""Files and folders that a program may make."""
 
-def size_of(folder: str) -> int:
-    """Bytes of the files beneath ``folder``, as far as they can be seen."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_blocks * 512
+
+def size_of(folder: str, most: int) -> int:
+    """Bytes of the files beneath ``folder``, as far as they can be seen; above ``most`` where there are too many."""
+    total = entries = 0
+    waiting = [folder]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as found:
+            for entry in found:
+                entries += 1
+                if entries > MOST_ENTRIES or total > most:
+                    return most + 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
     return total
 
 

@@ -131,9 +131,7 @@ def _serve(sock: socket.socket, libc: Libc, plan: Plan, powers: Powers) -> NoRet
         sock.send(json.dumps({"status": status, "cpu_ms": int(cpu * 1000)}).encode())
 
 
-def _become_program(
-    libc: Libc, plan: Plan, powers: Powers, limits: Limits, fds: list[int], script: bool
-) -> NoReturn:
+def _become_program(libc: Libc, plan: Plan, powers: Powers, limits: Limits, fds: list[int], script: bool) -> NoReturn:
     try:
         for target, fd in enumerate(fds[1:]):
             os.dup2(fd, target)
@@ -172,9 +170,8 @@ def children_of(parent: int) -> list[int]:
         return []
     for name in names:
         if name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
     found = {parent}
     grown = True
     while grown:

@@ -16,7 +16,7 @@ from .confine import confine_judge
 from .judge import judge
 from .kernel import Libc
 from .plan import Limits, Plan, Powers
-from .scratch import empty, size_of
+from .scratch import MOST_ENTRIES, empty, size_of
 from .spawner import Spawner, children_of, close_all_but
 from .wire import Channel, WireError, read_frame, write_frame
 
@@ -108,16 +108,14 @@ class Supervisor:
             os._exit(0)
 
     def _scripts(self, job: dict[str, Any], limits: Limits) -> dict[str, Any]:
-        passed = 0
         output = ""
-        for test in job["tests"]:
+        for number, test in enumerate(job["tests"]):
             output, reason = self._script(job, test["input"], limits)
             if not reason and test.get("output") is not None and not same_output(output, test["output"]):
                 reason = "the output is another"
             if reason:
-                reason = f"test {passed + 1}: {reason}"
-                return {"passed": False, "checks": passed, "reason": reason, "output": output[:1000]}
-            passed += 1
+                reason = f"test {number + 1}: {reason}"
+                return {"passed": False, "checks": number, "reason": reason, "output": output[:1000]}
         checks = sum(bool((test.get("output") or "").strip()) for test in job["tests"])
         reason = "" if checks else "the test checks nothing"
         return {"passed": not reason, "checks": checks, "reason": reason, "output": output[:1000]}
@@ -217,8 +215,9 @@ class _Program:
         memory = sum(_memory_of(pid) for pid in running)
         if memory > self._limits.memory:
             return f"more than {self._limits.memory >> 20} MiB of memory"
-        if not self._owner._powers.nested and size_of(self._owner._plan.scratch) > self._limits.scratch:
-            return f"more than {self._limits.scratch >> 20} MiB of files"
+        most = self._limits.scratch
+        if not self._owner._powers.nested and size_of(self._owner._plan.scratch, most) > most:
+            return f"more than {most >> 20} MiB or {MOST_ENTRIES} files written"
         return ""
 
     def end(self) -> str:

@@ -143,7 +143,9 @@ _BUILT: dict[str, Callable[..., Any]] = {
     "dict_items": lambda items: dict(items).items(),
 }
 
-_TYPES = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)}
+_TYPES: dict[str, type] = {
+    kind.__name__: kind for kind in (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
+}
 """Built-in types that cross as themselves: some tests pass one as an argument."""
 
 
@@ -171,7 +173,7 @@ class Encoder:
             return value
         if id(value) in self._numbers:
             return ["same", self._numbers[id(value)]]
-        if kind is type and _TYPES.get(value.__name__) is value:
+        if isinstance(value, type) and _TYPES.get(value.__name__) is value:
             return ["type", value.__name__]
         if kind in _WRITTEN:
             name, parts = _WRITTEN[kind]
