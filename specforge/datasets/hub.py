@@ -84,6 +84,8 @@ def _explain(name: str, dataset: str, revision: str | None, error: BaseException
             f"{name}: {dataset} can't be loaded: the Hub can't be reached; check the network and HF_ENDPOINT, {local}"
         )
     gated = "it is gated: accept its terms on its page on the Hub, then set HF_TOKEN to a token of that account"
+    if any(isinstance(cause, DatasetsError) and "gated" in str(cause) for cause in causes):
+        return f"{name}: {dataset} can't be loaded: {gated}, {local}"
     meanings: Mapping[tuple[type[BaseException], ...] | type[BaseException], str] = {
         errors.GatedRepoError: f"{gated}, {local}",
         errors.RevisionNotFoundError: f"the Hub has no revision {revision!r} of it (--dataset-revision)",

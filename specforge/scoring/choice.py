@@ -154,7 +154,7 @@ class _Reader:
         line = text.split("\n", 1)[0]
         for candidate in (line, line.split(". ", 1)[0]):
             key = _option_key(candidate)
-            if len(key) > 1 and self.options.count(key) == 1:
+            if key and key.upper() not in tuple(_ALPHABET) and self.options.count(key) == 1:
                 return self.letters[self.options.index(key)]
         return None
 
@@ -201,6 +201,9 @@ def _bold(text: str, reader: _Reader) -> str | None:
 
 
 def _alone(text: str, reader: _Reader) -> str | None:
+    by_text = reader.by_text(text)
+    if by_text is not None:
+        return by_text
     lines = [line for line in text.split("\n") if line.strip()]
     for line in (lines[-1], lines[0]):
         lone = _LONE_LINE.match(line)
@@ -213,4 +216,4 @@ def _alone(text: str, reader: _Reader) -> str | None:
     in_parentheses: set[str] = set(re.findall(r"\(([A-J])\)", lines[-1]))
     if len(in_parentheses) == 1 and in_parentheses <= set(reader.letters):
         return in_parentheses.pop()
-    return reader.by_text(text)
+    return None
