@@ -19,6 +19,11 @@ class Design(enum.Enum):
     RATIO = "prompts, paired, weighted"
     SHARE = "prompts, paired"
 
+    @property
+    def by_prompt(self) -> bool:
+        """Whether its units are prompts rather than rounds."""
+        return self in (Design.RATIO, Design.SHARE)
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
