@@ -89,6 +89,7 @@ def measure_cell(target: Target, plan: CellPlan, progress: Progress, prepared_be
     verdicts: Verdicts = {}
     limits = Limits(plan.max_new_tokens, target.capabilities.max_model_len, plan.largest_tree)
     try:
+        target.check_alive()
         prompts = target.prepare(plan.benchmark.prompts, plan.sampling, prepared_before, str(plan.spec))
         warmup = target.prepare(plan.benchmark.warmup, plan.sampling, prepared_before, f"{plan.spec}|warm-up")
         load = Load(

@@ -57,7 +57,7 @@ class Target:
         self.control = ControlClient(endpoint)
         self.capabilities: Capabilities = probe(self.control, stream=stream)
         self.model_path = self.capabilities.model_path or model_path
-        self._check_alive = check_alive
+        self.check_alive = check_alive
         self._request_timeout = request_timeout
         self._local: Tokenizer | None = None
         if self.capabilities.needs_template:
@@ -74,7 +74,7 @@ class Target:
             self.control,
             self.capabilities.wire,
             self._request_timeout,
-            Watch(self.endpoint, self._check_alive),
+            Watch(self.endpoint, self.check_alive),
             self.capabilities.can_tokenize,
             self._local,
         )
@@ -104,6 +104,7 @@ class Target:
             try:
                 cache[key] = run_blocking(main)
             except RequestFailure as failure:
+                self.check_alive()
                 raise ServerError(f"the prompts could not be tokenized: {failure}") from failure
         return cache[key]
 

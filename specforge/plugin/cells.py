@@ -34,6 +34,8 @@ def measure_item(item: pytest.Item, server: ServerOfRun, spec: BenchmarkSpec, be
     total = len(plan.benchmark.prompts) * plan.rounds
     with _progress(item, total) as progress:
         record = measure_cell(server.target, plan, progress, run.prepared)
+    if record["rows"] is not None:
+        record["rows"]["path"] = run.files.relative(record["rows"]["path"])
     durations = tuple(round_["duration"] for round_ in record["metrics"]["rounds"])
     _judge(record, run.settings.max_failed)
     benchmark.group = str(spec)

@@ -177,7 +177,9 @@ class Run:
             server = self._backend.start(config, self._show_start(config))
             target = Target(
                 server.endpoint,
-                server.check_alive,
+                # A process is looked at; an attached server would be asked, which the load's own watch does without
+                # holding up the requests.
+                server.check_alive if self.settings.launch else lambda: None,
                 server.about.server_info,
                 request_timeout=self.settings.request_timeout,
                 stream=self.settings.stream,

@@ -42,6 +42,10 @@ class RunFiles:
         """The rows file of a cell."""
         return self.folder / "rows" / f"{safe_name(config)}-{safe_name(benchmark)}.jsonl"
 
+    def relative(self, path: str | Path) -> str:
+        """A path as the run's JSON names it: from its own folder, so that both can be moved together."""
+        return os.path.relpath(path, self.json_path.parent)
+
     def write(self, document: Mapping[str, Any]) -> None:
         """Replaces the run's JSON, atomically: a reader, or a crash, sees the old one or the new one."""
         write_json_atomically(self.json_path, document)
