@@ -188,7 +188,7 @@ def _speculative(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     room = topk + (steps - 1) * topk * topk
     if nodes - 1 > room:
         raise UsageError(
-            f"--speculative-num-draft-tokens: found {nodes}, expected at most {room + 1} with {steps} steps, topk {topk}"
+            f"--speculative-num-draft-tokens: found {nodes}, expected at most {room + 1} ({steps} steps, topk {topk})"
         )
     return settings | dict(zip(names, (steps, topk, nodes), strict=True)), changes
 

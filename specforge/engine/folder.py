@@ -1,13 +1,13 @@
 """Reads a Hugging Face checkpoint folder: the configuration and the weights, in float32, without torch."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
+import numpy.typing as npt
 
 from specforge.engine.kernels import Array
 from specforge.errors import UsageError
@@ -113,28 +113,41 @@ def read_weights(folder: Path, flag: str) -> dict[str, Array]:
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise UsageError(f"{flag}: expected model.safetensors, found no safetensors file in {folder}")
-    weights: dict[str, Array] = {}
-    for file in files:
-        try:
-            entries = safetensors.deserialize(file.read_bytes())  # type: ignore[no-untyped-call]
-        except (OSError, safetensors.SafetensorError) as error:
-            raise UsageError(f"{flag}: {file} is no readable safetensors file ({error})") from error
-        for name, entry in entries:
-            weights[name] = _decoded(name, entry, file, flag)
-    return weights
+    return {name: values for file in files for name, values in _read_file(file, flag)}
 
 
-def _decoded(name: str, entry: Mapping[str, Any], file: Path, flag: str) -> Any:
-    """One tensor as an array. NumPy has no bfloat16: it is the upper half of a float32."""
-    kind, shape, data = entry["dtype"], entry["shape"], entry["data"]
+def _read_file(file: Path, flag: str) -> list[tuple[str, Any]]:
+    try:
+        return list(_tensors(file))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{flag}: {file} is no readable safetensors file ({error})") from error
+
+
+def _tensors(file: Path) -> Iterator[tuple[str, Any]]:
+    """The tensors of one file. The library's own reader for NumPy has no bfloat16, and the format is simple.
+
+    Eight bytes give the length of a JSON header, which gives each tensor's type, shape and place in what follows
+    (https://github.com/huggingface/safetensors#format).
+    """
+    content = np.memmap(file, np.uint8, mode="r")
+    start = 8 + int(content[:8].view("<u8")[0])
+    if start > len(content):
+        raise ValueError(f"a header of {start - 8} bytes in a file of {len(content)}")
+    for name, entry in json.loads(bytes(content[8:start])).items():
+        if name != "__metadata__":
+            first, last = entry["data_offsets"]
+            yield name, _decoded(content[start + first : start + last], entry["dtype"], entry["shape"])
+
+
+def _decoded(data: npt.NDArray[np.uint8], kind: str, shape: list[int]) -> Any:
+    """One tensor as an array of its own. NumPy has no bfloat16: it is the upper half of a float32."""
     if kind == "BF16":
-        upper = np.frombuffer(data, np.uint16).astype(np.uint32)
-        return (upper << 16).view(np.float32).reshape(shape)
-    plain = {"F32": np.float32, "F16": np.float16, "I64": np.int64, "I32": np.int32, "BOOL": np.bool_}
+        return (data.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
+    plain = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "BOOL": "?"}
     if kind not in plain:
-        raise UsageError(f"{flag}: {name} in {file} is {kind}, expected BF16, F16 or F32")
-    values = np.frombuffer(data, plain[kind]).reshape(shape)
-    return values.astype(np.float32) if kind == "F16" else values
+        raise ValueError(f"a tensor is {kind}, expected BF16, F16 or F32")
+    values = data.view(plain[kind]).reshape(shape)
+    return values.astype(np.float32) if kind in ("F16", "F32") else values.astype(np.int64)
 
 
 def tensor(weights: Weights, name: str, shape: tuple[int, ...], flag: str) -> Array:

@@ -99,7 +99,7 @@ def random_llama(shape: Shape, seed: int, scale: float = 1.0) -> Weights:
     return weights
 
 
-def make_target(folder: Path, shape: Shape = Shape(), seed: int = 0, **settings: Any) -> Weights:  # noqa: B008
+def make_target(folder: Path, shape: Shape = Shape(), seed: int = 0, **settings: Any) -> Weights:
     """A target's folder; `settings` override those of config.json."""
     make_tokenizer(folder, shape.vocabulary)
     weights = random_llama(shape, seed)

@@ -2,11 +2,11 @@
 
 import hmac
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from specforge.engine.build import Engine
 from specforge.engine.server.about import About
@@ -31,7 +31,7 @@ def create_app(engine: Engine, argv: Sequence[str]) -> web.Application:
     generator = Generator(engine)
     about = About(generator, argv)
     key = engine.arguments.api_key
-    middlewares = [_errors] if key is None else [_authorization(key), _errors]
+    middlewares: list[Middleware] = [_errors] if key is None else [_authorization(key), _errors]
     app = web.Application(middlewares=middlewares, client_max_size=_LARGEST_BODY)
     get, post = app.router.add_get, app.router.add_post
     get("/", about.root)
@@ -77,7 +77,7 @@ async def _errors(request: web.Request, handler: _Handler) -> web.StreamResponse
         raise
 
 
-def _authorization(key: str) -> Callable[[web.Request, _Handler], Coroutine[Any, Any, web.StreamResponse]]:
+def _authorization(key: str) -> Middleware:
     expected = f"Bearer {key}".encode()
 
     @web.middleware
