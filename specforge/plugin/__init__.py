@@ -57,6 +57,14 @@ def pytest_report_header(config: pytest.Config) -> list[str] | None:
     return header(config)
 
 
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str] | None:
+    """Says the same where no option was given, so that only the collected tests tell that there is a matrix."""
+    from specforge.plugin.options import any_given
+    from specforge.plugin.run import header
+
+    return None if any_given(config) else header(config)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Ends the run with its table."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,11 +25,15 @@ speculative decoding benchmarks. Paths go before the options that take lists. Ex
 
 def add_options(parser: pytest.Parser) -> None:
     """Adds every option of the harness to pytest's parser."""
-    group = parser.getgroup("specforge", _EPILOG)
+    _add_to(parser.getgroup("specforge", _EPILOG).addoption)
+
+
+def _add_to(add_option: Callable[..., Any]) -> None:
+    """Hands every option to a function with the arguments of :meth:`argparse.ArgumentParser.add_argument`."""
 
     def add(*names: str, help: str, **kwargs: Any) -> None:
         kwargs["dest"] = PREFIX + names[0].lstrip("-").replace("-", "_")
-        group.addoption(*names, help=help, **kwargs)
+        add_option(*names, help=help, **kwargs)
 
     def add_list(name: str, help: str, metavar: str) -> None:
         add(name, nargs="+", action="extend", default=None, metavar=metavar, help=help)
@@ -142,6 +148,14 @@ def add_options(parser: pytest.Parser) -> None:
     add("--name", default=None, help="name of the run, part of its file's name")
     add("--note", default=None, help="free text kept in the record")
     add("--output-dir", default="results", metavar="DIR", help="where records, rows and logs go (default: ./results)")
+
+
+def any_given(config: pytest.Config) -> bool:
+    """Whether an option of the harness differs from its default, be it on the command line, in a file or a variable."""
+    parser = argparse.ArgumentParser(add_help=False)
+    _add_to(parser.add_argument)
+    defaults = vars(parser.parse_args([]))
+    return any(config.getoption(name) != default for name, default in defaults.items())
 
 
 def option(config: pytest.Config, name: str) -> Any:

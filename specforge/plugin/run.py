@@ -25,7 +25,7 @@ from specforge.measurement.cell import PreparedPrompts
 from specforge.measurement.environment import git_commit, gpus, machine, server_settings
 from specforge.measurement.target import Target
 from specforge.plugin.entries import CellEntry, RunDocument
-from specforge.plugin.options import PREFIX, option
+from specforge.plugin.options import any_given, option
 from specforge.plugin.settings import Settings, read_settings
 from specforge.results.run_file import RunFiles
 
@@ -34,14 +34,9 @@ _RUN = pytest.StashKey["Run"]()
 
 
 def configure(config: pytest.Config) -> None:
-    """Checks the options when any was given; without any there is nothing to be wrong."""
-    given = any(text.startswith("--") for text in config.invocation_params.args if _is_ours(config, text))
-    if given and not config.option.help:
+    """Checks the options when any was given, wherever; without any there is nothing to be wrong."""
+    if any_given(config) and not config.option.help:
         settings_of(config)
-
-
-def _is_ours(config: pytest.Config, text: str) -> bool:
-    return hasattr(config.option, PREFIX + text.partition("=")[0].lstrip("-").replace("-", "_"))
 
 
 def settings_of(config: pytest.Config) -> Settings:
