@@ -1,4 +1,4 @@
-"""A Hugging Face Hub on loopback: the routes that huggingface_hub and datasets ask for, over repositories given as bytes."""
+"""A Hugging Face Hub on loopback: the routes that huggingface_hub and datasets ask for, over files given as bytes."""
 
 from __future__ import annotations
 
@@ -127,7 +127,9 @@ def scripted_hub(repositories: Mapping[str, Repository]) -> Iterator[ScriptedHub
             return None
 
         def _send(self, status: int, value: object, headers: Mapping[str, str] | None = None) -> None:
-            self._send_bytes(status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})})
+            self._send_bytes(
+                status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})}
+            )
 
         def _send_bytes(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
             self.send_response(status)
