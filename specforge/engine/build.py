@@ -71,7 +71,7 @@ def build(arguments: Arguments) -> Engine:
         tokenizer=tokenizer,
         vocabulary=target.config.vocabulary,
         context=context,
-        reserved=max(topk * (arguments.speculative_num_steps or 0), drafter.nodes) if drafter.caches else 0,
+        reserved=max(topk * (arguments.speculative_num_steps or 0), drafter.nodes) if drafter.pairs else 0,
         nodes=drafter.nodes,
         eos=eos,
         chat_defaults={name: generation[name] for name in FROM_GENERATION_CONFIG if generation.get(name) is not None},

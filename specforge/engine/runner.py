@@ -111,8 +111,8 @@ class Runner:
             cache.reserve(cells)
 
     def _keys(self, tokens: Items[int]) -> Items[Hashable]:
-        """What identifies each cell. A draft's cell depends on the token after it: pairs, one fewer than tokens."""
-        return list(itertools.pairwise(tokens)) if self.drafter.caches else tokens
+        """What identifies each cell. Pairs are one fewer than tokens."""
+        return list(itertools.pairwise(tokens)) if self.drafter.pairs else tokens
 
     def _restore(self, slot: int, keys: Items[Hashable]) -> int:
         """Copy the longest stored prefix into a slot; returns its length."""

@@ -201,10 +201,12 @@ def config(shape: Shape) -> dict[str, Any]:
 
 
 def prompts(count: int, seed: int = 0, shortest: int = 4, longest: int = 40, vocabulary: int = 290) -> list[list[int]]:
-    """Prompts of random tokens, none of them special."""
+    """Prompts of random tokens, none of them special. No two begin alike, so that none reuses another's prefix."""
     random = np.random.default_rng(seed)
+    first = len(SPECIAL) + random.permutation(vocabulary - len(SPECIAL))[:count]
     lengths = random.integers(shortest, longest + 1, count)
-    return [[int(token) for token in random.integers(len(SPECIAL), vocabulary, length)] for length in lengths]
+    rest = [random.integers(len(SPECIAL), vocabulary, length - 1) for length in lengths]
+    return [[int(token) for token in (start, *others)] for start, others in zip(first, rest, strict=True)]
 
 
 def _gain(random: np.random.Generator, size: int) -> npt.NDArray[np.float32]:

@@ -25,6 +25,8 @@ class DraftModel(Protocol):
     """Layers of the target whose inputs it reads."""
     token_map: Ints | None
     """Its token ids -> the target's, [draft vocabulary]; None where they are the same."""
+    pairs: bool
+    """As in `Drafter`."""
     recurrent: bool
     """Whether its hidden state is an input of its next step."""
 
@@ -44,6 +46,7 @@ class AutoregressiveDrafter:
     def __init__(self, model: DraftModel, slots: int, steps: int, topk: int, nodes: int) -> None:
         self.nodes = nodes
         self.capture = model.capture
+        self.pairs = model.pairs
         self.scratch = max(nodes, steps * topk)
         self._model, self._steps, self._topk = model, steps, topk
         self._cache = model.new_cache(slots)

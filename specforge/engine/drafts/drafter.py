@@ -21,6 +21,8 @@ class Drafter(Protocol):
     """Layers of the target whose inputs `prefill` and `accept` need."""
     caches: tuple[SlotCache, ...]
     """The draft model's cells, one for one with the target's."""
+    pairs: bool
+    """Whether a stored cell is known by its token and the next one, rather than by its token alone."""
     scratch: int
     """Cells past the verified ones that a draft or its verification may fill."""
 
@@ -49,6 +51,7 @@ class NoDraft:
     nodes = 1
     capture: tuple[int, ...] = ()
     caches: tuple[SlotCache, ...] = ()
+    pairs = False
     scratch = 1
 
     def prefill(self, sequence: Sequence, start: int, following: Ints, features: Array | None, last: bool) -> None:

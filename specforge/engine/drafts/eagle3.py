@@ -20,6 +20,7 @@ class Eagle3Head:
     """`LlamaForCausalLMEagle3`: fc over three states of the target, one decoder layer, its own output vocabulary."""
 
     recurrent = True
+    pairs = True
 
     def __init__(self, config: ModelConfig, weights: Weights, target: Llama) -> None:
         """Raises UsageError where the head does not fit the target."""

@@ -68,6 +68,7 @@ class NgramDrafter:
 
     capture: tuple[int, ...] = ()
     caches: tuple[SlotCache, ...] = ()
+    pairs = False
 
     def __init__(self, nodes: int) -> None:
         self.nodes = self.scratch = nodes

@@ -16,6 +16,9 @@ class StandaloneModel:
     capture: tuple[int, ...] = ()
     token_map: Ints | None = None
     recurrent = False
+    # Strictly its cells depend on the next token too, but SGLang reuses them by the token alone: where a prefix ends,
+    # one cell may be another continuation's. Verification makes up for it; acceptance is what SGLang's would be.
+    pairs = False
 
     def __init__(self, draft: Llama, target: Llama) -> None:
         """Raises UsageError where the vocabularies differ in size."""
