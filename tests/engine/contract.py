@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -154,7 +155,7 @@ class Contract:
         whole = generate(url)
         body = {"input_ids": PROMPT, "sampling_params": GREEDY, "stream": True}
         chunks = list(events(post(url, "/generate", body, stream=True)))
-        for before, after in zip(chunks, chunks[1:], strict=False):
+        for before, after in pairwise(chunks):
             assert after["output_ids"][: len(before["output_ids"])] == before["output_ids"]
             assert before["meta_info"]["finish_reason"] is None
             assert not set(SPEC) & set(before["meta_info"])
@@ -326,10 +327,11 @@ class Contract:
 
             def stream() -> Any:
                 body = {"input_ids": PROMPT, "sampling_params": LONG, "rid": "busy", "stream": True}
-                last = None
-                for last in events(post(self._url, "/generate", body, stream=True)):
+                chunks = []
+                for chunk in events(post(self._url, "/generate", body, stream=True)):
+                    chunks.append(chunk)
                     started.set()
-                return last
+                return chunks[-1]
 
             answer = self._pool.submit(stream)
             deadline = time.monotonic() + 60

@@ -21,25 +21,11 @@ def shape(steps: int, topk: int, nodes: int) -> list[str]:
 
 
 def test_what_the_launcher_passes_is_honoured_without_a_warning() -> None:
-    arguments = parse(
-        [
-            "--model-path",
-            "m",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            "31000",
-            "--max-running-requests",
-            "4",
-            "--cuda-graph-max-bs-decode",
-            "4",
-            "--cuda-graph-max-bs",
-            "4",
-            "--random-seed",
-            "3",
-            "--enable-metrics",
-        ]
+    passed = (
+        "--model-path m --host 127.0.0.1 --port 31000 --max-running-requests 4 --cuda-graph-max-bs-decode 4 "
+        "--cuda-graph-max-bs 4 --random-seed 3 --enable-metrics"
     )
+    arguments = parse(passed.split())
     assert (arguments.host, arguments.port, arguments.max_running_requests) == ("127.0.0.1", 31000, 4)
     assert (arguments.random_seed, arguments.enable_metrics) == (3, True)
     assert arguments.warnings == ()

@@ -1,5 +1,6 @@
 """Speculation changes how fast tokens come, never which."""
 
+import queue
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -131,8 +132,6 @@ def test_flush_makes_the_engine_forget(models: Models) -> None:
 
 
 def flushed(engine: Engine) -> bool:
-    import queue
-
     answer: queue.Queue[bool] = queue.Queue()
     engine.scheduler.flush(answer.put)
     return answer.get(timeout=30)
