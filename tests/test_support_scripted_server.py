@@ -222,11 +222,12 @@ class TestPaceAndFaults:
         with pytest.raises(ValueError, match="char"):
             response.json()
 
+    @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
     @pytest.mark.parametrize("what", ["drop", "refuse", "exit"])
-    def test_the_connection_ends_without_an_answer(self, what: Any) -> None:
+    def test_the_connection_ends_without_an_answer(self, what: Any, stream: bool) -> None:
         with ScriptedServer(Script(faults=(Fault(what, requests=(1,)),))) as server:
             with pytest.raises((requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):
-                ask(server)
+                ask(server, stream=stream)
             if what != "exit":
                 assert ask(server).status_code == 200
 

@@ -1,76 +1,29 @@
-"""The HTTP side of a scripted server: routes, pace, faults, and the log of everything that was asked."""
+"""The HTTP side of a scripted server: routes, pace and faults."""
 
 from __future__ import annotations
 
 import asyncio
 import collections
-import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 from aiohttp import web
 
 from tests.support.scripted import about, bodies
-from tests.support.scripted import asked as asking
+from tests.support.scripted.answering import Answers
 from tests.support.scripted.asked import Asked, Refused
-from tests.support.scripted.replies import Reply, reply_to, token_ids
+from tests.support.scripted.log import Exchange, Log
 from tests.support.scripted.script import Fault, Script
 
 _OPEN_PATHS = ("/ready", "/health", "/health_generate", "/_script")
 _JSON = {"Content-Type": "application/json"}
-_MOST_CACHED_BODIES = 4096
+_EVENTS = {"Content-Type": "text/event-stream; charset=utf-8"}
 _LARGEST_BODY = 64 << 20
 
-
-class Log:
-    """Every request and its raw response, in memory and, where a path is given, as JSON lines."""
-
-    def __init__(self, path: Path | None, keep: bool) -> None:
-        self.entries: list[dict[str, Any]] = []
-        self.in_flight = self.max_in_flight = self.generations = 0
-        self._keep = keep
-        self._file: BinaryIO | None = path.open("ab") if path else None
-
-    def add(self, entry: Mapping[str, Any]) -> None:
-        """Keeps one entry; it is in the file before the client can act on the answer it describes."""
-        if self._keep:
-            self.entries.append(dict(entry))
-        if self._file:
-            self._file.write(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
-            self._file.flush()
-
-    def close(self) -> None:
-        if self._file:
-            self._file.close()
-
-
-class Exchange:
-    """One request being answered: what its log entry will say."""
-
-    def __init__(self, request: web.Request, body: bytes) -> None:
-        self.request, self.body = request, body
-        self.started = time.time()
-        self.ordinal: int | None = None
-        self.fault: str | None = None
-        self.sent = b""
-        self.parsed: Any = None
-        self.is_over = False
-
-    def entry(self, status: int | None) -> dict[str, Any]:
-        return {
-            "ordinal": self.ordinal,
-            "method": self.request.method,
-            "path": self.request.path,
-            "query": self.request.query_string,
-            "started": self.started,
-            "ended": time.time(),
-            "status": status,
-            "fault": self.fault,
-            "request": self.parsed if self.parsed is not None else self.body.decode("utf-8", "replace"),
-            "response": self.sent.decode("utf-8", "replace"),
-        }
+Handler = Callable[[Exchange], Coroutine[Any, Any, "web.StreamResponse | None"]]
+"""Answers one request; None cuts its connection."""
 
 
 class ScriptedApp:
@@ -86,22 +39,19 @@ class ScriptedApp:
         command: Sequence[str] = (),
     ) -> None:
         self.script = script
-        self.log = Log(log_path, script.keep_log)
+        self.log = Log(log_path, keep=script.keep_log)
         self.ready = True
         self._die = die
         self._server_info = about.server_info(script, arguments or {}, command)
         self._flush_refusals_left = script.wire.flush_refusals
         self._struck: collections.Counter[int] = collections.Counter()
-        self._seen: set[str] = set()
-        self._decode: dict[int, str] = {}
+        self._answers = Answers(script)
         self._aborts: dict[str, asyncio.Event] = {}
-        self._alike: dict[tuple[int, bool, int], Reply] = {}
-        self._bodies: dict[tuple[str, bytes], list[bytes]] = {}
 
     def application(self) -> web.Application:
         """The aiohttp application that hosts this."""
         app = web.Application(client_max_size=_LARGEST_BODY)
-        routes: dict[str, Callable[[Exchange], Coroutine[Any, Any, web.StreamResponse | None]]] = {
+        routes: dict[str, Handler] = {
             "/ready": self._health,
             "/health": self._health,
             "/health_generate": self._health,
@@ -126,9 +76,7 @@ class ScriptedApp:
 
     # Around every request
 
-    def _logged(
-        self, handle: Callable[[Exchange], Coroutine[Any, Any, web.StreamResponse | None]]
-    ) -> Callable[[web.Request], Coroutine[Any, Any, web.StreamResponse]]:
+    def _logged(self, handle: Handler) -> Callable[[web.Request], Coroutine[Any, Any, web.StreamResponse]]:
         async def handler(request: web.Request) -> web.StreamResponse:
             exchange = Exchange(request, await request.read())
             status = None
@@ -142,19 +90,9 @@ class ScriptedApp:
                 status = response.status
                 return response
             finally:
-                self._end(exchange, status)
+                self.log.end(exchange, status)
 
         return handler
-
-    def _end(self, exchange: Exchange, status: int | None) -> None:
-        """Counts a request as answered, once, before its client can know that it is."""
-        if exchange.is_over:
-            return
-        exchange.is_over = True
-        if exchange.ordinal is not None:
-            self.log.in_flight -= 1
-        if self.script.keep_log:
-            self.log.add(exchange.entry(status))
 
     def _unauthorized(self, request: web.Request) -> web.Response | None:
         key = self.script.wire.api_key
@@ -181,22 +119,17 @@ class ScriptedApp:
             exchange.fault = "flush refused"
         if self.log.in_flight or exchange.fault:
             return web.Response(status=400, text="Flush cache failed.\n")
-        self._seen.clear()
+        self._answers.forget_prompts()
         return web.Response(text="Cache flushed.\n")
 
     async def _tokenize(self, exchange: Exchange) -> web.Response:
         try:
-            body = exchange.parsed = orjson.loads(exchange.body)
-            if "messages" in body:
-                prompt = asking.render(body["messages"], images=self.script.wire.images)
-            else:
-                prompt = body["prompt"]
+            exchange.parsed = orjson.loads(exchange.body)
+            ids = self._answers.tokens(exchange.parsed)
         except (ValueError, KeyError) as error:
-            return _refusal("/v1/tokenize", f"1 validation error: {error!r}")
+            return _refusal(exchange.path, f"1 validation error: {error!r}")
         except Refused as refused:
-            return _refusal("/v1/tokenize", str(refused))
-        ids = token_ids(prompt)
-        self._decode.update(asking.vocabulary(prompt, ids))
+            return _refusal(exchange.path, str(refused))
         return _json({"tokens": ids, "count": len(ids), "max_model_len": self.script.wire.context_length})
 
     async def _abort(self, exchange: Exchange) -> web.Response:
@@ -220,115 +153,29 @@ class ScriptedApp:
     # Generation
 
     async def _generation(self, exchange: Exchange) -> web.StreamResponse | None:
-        log = self.log
-        log.generations += 1
-        exchange.ordinal = log.generations
-        log.in_flight += 1
-        log.max_in_flight = max(log.max_in_flight, log.in_flight)
-        return await self._answer(exchange)
-
-    async def _answer(self, exchange: Exchange) -> web.StreamResponse | None:
-        path = exchange.request.path
+        self.log.begin_generation(exchange)
         try:
             exchange.parsed = orjson.loads(exchange.body)
-            asked = self._read(path, exchange.parsed)
+            asked = self._answers.read(exchange.path, exchange.parsed)
         except ValueError as error:
-            return _refusal(path, f"1 validation error: {error}")
+            return _refusal(exchange.path, f"1 validation error: {error}")
         except Refused as refused:
-            return _refusal(path, str(refused))
+            return _refusal(exchange.path, str(refused))
         fault = self._fault(exchange, asked)
         if fault is not None and fault.what != "slow":
             return await self._strike(fault, exchange, asked)
         slowed = fault.seconds if fault else 0.0
         if asked.stream:
             return await self._stream(exchange, asked, slowed)
-        replies = self._replies(asked)
-        wait = slowed + max(bodies.latencies(reply, self.script.pace)[1] for _, _, reply in replies)
+        wait = slowed + self._answers.seconds(asked)
         aborted = wait > 0 and await self._aborted(asked, wait)
-        body = self._body(path, exchange.body, asked, lambda: [self._whole(path, asked, replies, aborted)])
-        return web.Response(body=body[0], headers=_JSON)
-
-    def _read(self, path: str, body: Any) -> Asked:
-        if path == "/generate":
-            return asking.generate(body, self.script.wire, self._decode)
-        return asking.chat(body, self.script.wire)
-
-    def _replies(self, asked: Asked) -> list[tuple[str, int, Reply]]:
-        """For each answer asked for: the prompt, the length of the prompt in tokens, the answer."""
-        return [
-            (prompt, len(ids), self._reply(asked, prompt, sample))
-            for prompt, ids in asked.prompts
-            for sample in range(asked.samples)
-        ]
-
-    def _reply(self, asked: Asked, prompt: str, sample: int) -> Reply:
-        key = (asked.max_tokens, asked.ignore_end, sample)
-        if key in self._alike:
-            return self._alike[key]
-        reply = reply_to(
-            prompt,
-            max_tokens=asked.max_tokens,
-            replies=self.script.replies,
-            speculation=self.script.speculation,
-            ignore_end=asked.ignore_end,
-            sample=sample,
-        )
-        if self.script.replies.alike:
-            self._alike[key] = reply
-        return reply
-
-    def _body(self, path: str, request: bytes, asked: Asked, make: Callable[[], list[bytes]]) -> list[bytes]:
-        """The body, made once for equal requests where nothing but the request decides it."""
-        if self.script.wire.prefix_cache or "rid" in asked.body:
-            return make()
-        key = (path, request)
-        if key not in self._bodies:
-            if len(self._bodies) >= _MOST_CACHED_BODIES:
-                return make()
-            self._bodies[key] = make()
-        return self._bodies[key]
-
-    def _info(self, asked: Asked, prompt: str, prompt_tokens: int, reply: Reply, at: int, aborted: bool) -> Any:
-        cached = 0
-        if self.script.wire.prefix_cache:
-            cached = prompt_tokens - 1 if prompt in self._seen else 0
-            self._seen.add(prompt)
-        return bodies.meta_info(
-            reply,
-            self.script.wire,
-            self.script.pace,
-            rid=asked.body.get("rid") or f"scripted-{at}",
-            prompt_tokens=prompt_tokens,
-            cached=cached,
-            aborted=aborted,
-        )
-
-    def _whole(self, path: str, asked: Asked, replies: list[tuple[str, int, Reply]], aborted: bool) -> bytes:
-        told = [
-            (reply, self._info(asked, prompt, tokens, reply, at, aborted))
-            for at, (prompt, tokens, reply) in enumerate(replies)
-        ]
-        if path == "/generate":
-            answers = [bodies.generation(reply, info) for reply, info in told]
-            return bodies.encoded(answers if asked.batched else answers[0])
-        wire, (_, ids) = self.script.wire, asked.prompts[0]
-        choices = []
-        for at, (reply, info) in enumerate(told):
-            choice = bodies.chat_choice(at, reply, info)
-            if asked.body.get("return_token_ids") and wire.token_ids:
-                choice.update(prompt_token_ids=list(ids), response_token_ids=list(reply.output_ids))
-            if asked.body.get("return_meta_info") and wire.meta_info:
-                choice["meta_info"] = info
-            choices.append(choice)
-        tokens = sum(len(reply.output_ids) for reply, _ in told)
-        model = asked.body.get("model") or self.script.model
-        return bodies.encoded(bodies.chat_completion(told[0][1]["id"], model, choices, len(ids), tokens))
+        body = self._answers.whole(exchange.path, exchange.body, asked, aborted=aborted)
+        return web.Response(body=body, headers=_JSON)
 
     async def _stream(self, exchange: Exchange, asked: Asked, slowed: float) -> web.StreamResponse:
         pace = self.script.pace
-        path = exchange.request.path
-        chunks = self._body(path, exchange.body, asked, lambda: list(self._events(path, asked)))
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
+        chunks = self._answers.events(exchange.path, exchange.body, asked)
+        response = web.StreamResponse(headers=_EVENTS)
         await response.prepare(exchange.request)
         await asyncio.sleep(slowed + pace.per_request)
         if not pace.per_step:
@@ -336,26 +183,11 @@ class ScriptedApp:
         for at, chunk in enumerate(chunks):
             if 0 < at < len(chunks) - 1:
                 await asyncio.sleep(pace.per_step)
-            if self.script.keep_log:
-                exchange.sent += chunk
+            exchange.sent += chunk
             if at == len(chunks) - 1:
-                self._end(exchange, response.status)
+                self.log.end(exchange, response.status)
             await response.write(chunk)
         return response
-
-    def _events(self, path: str, asked: Asked) -> Iterable[bytes]:
-        prompt, tokens, reply = self._replies(asked)[0]
-        info = self._info(asked, prompt, tokens, reply, 0, False)
-        if path == "/generate":
-            return bodies.generation_events(reply, info)
-        options = asked.body.get("stream_options") or {}
-        return bodies.chat_events(
-            reply,
-            info,
-            model=asked.body.get("model") or self.script.model,
-            with_usage=bool(options.get("include_usage")),
-            with_details=bool(asked.body.get("return_spec_tokens_details")) and self.script.wire.meta_info,
-        )
 
     async def _aborted(self, asked: Asked, wait: float) -> bool:
         """Waits as the pace says; True where the client aborted the request meanwhile."""
@@ -392,15 +224,22 @@ class ScriptedApp:
         if fault.what == "hang":
             await asyncio.Event().wait()
         if fault.what == "exit":
-            self._end(exchange, None)
+            self.log.end(exchange, None)
             self._die(fault.status)
         if fault.what == "drop":
-            whole = self._whole(exchange.request.path, asked, self._replies(asked), False)
-            response = web.StreamResponse(headers={**_JSON, "Content-Length": str(len(whole))})
-            await response.prepare(exchange.request)
-            exchange.sent = whole[: len(whole) // 2]
-            await response.write(exchange.sent)
+            await self._send_half(exchange, asked)
         return None
+
+    async def _send_half(self, exchange: Exchange, asked: Asked) -> None:
+        if asked.stream:
+            body = b"".join(self._answers.events(exchange.path, exchange.body, asked))
+            response = web.StreamResponse(headers=_EVENTS)
+        else:
+            body = self._answers.whole(exchange.path, exchange.body, asked)
+            response = web.StreamResponse(headers={**_JSON, "Content-Length": str(len(body))})
+        await response.prepare(exchange.request)
+        exchange.sent = body[: len(body) // 2]
+        await response.write(exchange.sent)
 
 
 def _json(body: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
