@@ -176,6 +176,7 @@ def _metrics(target: Target, plan: CellPlan, collector: Collector, verdicts: Ver
         "truncated_thinking": sum(columns.truncated_thinking),
         "degenerate": sum(columns.degenerate),
         "clamped": collector.clamped,
+        "rounds_repeated": collector.rounds_repeated,
         "truncated_share": sum(columns.truncated) / asked if asked else None,
         "degenerate_share": sum(columns.degenerate) / asked if asked else None,
         "first_error": collector.first_error,

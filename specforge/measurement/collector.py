@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from specforge.client.reply import Reply
 from specforge.load.conversation import Outcome
 from specforge.measurement.progress import Progress
@@ -17,10 +19,21 @@ class Collector:
         self.prompts = PromptColumns()
         self.rounds: dict[int, RoundTimes] = {}
         self.counting_attempt: dict[int, int] = {}
-        self.clamped = 0
-        self.first_error: str | None = None
+        self.rounds_repeated = 0
+        self._clamped: Counter[int] = Counter()
+        self._errors: dict[int, str] = {}
         self._rows = rows
         self._progress = progress
+
+    @property
+    def clamped(self) -> int:
+        """Answers of the rounds that count whose token limit was lowered to what the context holds."""
+        return self._clamped.total()
+
+    @property
+    def first_error(self) -> str | None:
+        """Why the first request failed, of the rounds that count; None where none did."""
+        return next(iter(self._errors.values()), None)
 
     def outcome(self, outcome: Outcome, attempt: int) -> None:
         """Keeps one prompt of a round."""
@@ -29,9 +42,9 @@ class Collector:
         for reply in outcome.replies:
             self._turn(reply, outcome.round_index)
         self._prompt(outcome)
-        self.clamped += outcome.clamped
-        if self.first_error is None and outcome.status == "failed":
-            self.first_error = outcome.error
+        self._clamped[outcome.round_index] += outcome.clamped
+        if outcome.status == "failed" and outcome.error is not None:
+            self._errors.setdefault(outcome.round_index, outcome.error)
         steps = self.prompts.verify_steps[-1]
         self._progress.advance(self.prompts.output_tokens[-1], steps)
 
@@ -41,8 +54,11 @@ class Collector:
 
     def round_again(self, round_index: int) -> None:
         """Forgets a round; its rows stay on disk until the review marks them as superseded."""
+        self.rounds_repeated += 1
         self.turns.drop_round(round_index)
         self.prompts.drop_round(round_index)
+        self._clamped.pop(round_index, None)
+        self._errors.pop(round_index, None)
         self._progress.restart()
 
     def _turn(self, reply: Reply, round_index: int) -> None:
@@ -65,7 +81,7 @@ class Collector:
             None if spec is None else spec.histogram,
         )
         for (before, _), (now, tokens) in zip(reply.chunks, reply.chunks[1:], strict=False):
-            self.turns.gaps.add(now - before, tokens)
+            self.turns.add_gap(round_index, now - before, tokens)
 
     def _prompt(self, outcome: Outcome) -> None:
         columns, replies = self.prompts, outcome.replies

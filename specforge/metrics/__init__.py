@@ -34,7 +34,8 @@ Is it right
     ``degenerate_share``, ``truncated_share``  loops and cut answers, as shares of the requests
 Counts
     ``output_tokens``, ``prompt_tokens``, ``requests``, ``failed``, ``retried``, ``truncated``, ``truncated_thinking``,
-    ``degenerate``, ``clamped``, ``too_long``
+    ``degenerate``, ``clamped``, ``too_long``; ``rounds_repeated``: rounds measured again, since a request failed or
+    was retried
 ``reasons``
     ``{metric: text}``: why a number is null.
 """

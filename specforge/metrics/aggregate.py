@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specforge.metrics.acceptance import NOTHING_REPORTED, acceptance_metrics
+from specforge.metrics.chunks import ChunkGaps
 from specforge.metrics.requests import Floats, RoundTimes, TurnColumns
 from specforge.metrics.speed import distribution, requests_in_flight, saturated_throughput, token_timings
 
@@ -51,7 +52,7 @@ def speed_and_acceptance(
         turns.column("output_tokens")[in_usable],
         timing_source,
     )
-    metrics["itl"] = turns.gaps.summary() if usable else None
+    metrics["itl"] = ChunkGaps.merged(gaps for index, gaps in turns.gaps.items() if index in usable).summary()
     metrics["cached_token_share"] = _cached_share(turns)
     metrics |= _acceptance(turns, np.ones(len(turns), dtype=bool), list(turns.histograms))
     unusable = NO_USABLE_ROUND if rounds else NO_ROUND

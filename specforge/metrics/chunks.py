@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 _FINEST = 1e-5  # s; shorter gaps are counted here
 _RATIO = 1.02  # width of a bin: percentiles are right to 1 %
@@ -24,6 +25,16 @@ class ChunkGaps:
         self._counts[at] += tokens
         self._sum += gap
         self.total += tokens
+
+    @classmethod
+    def merged(cls, parts: Iterable[ChunkGaps]) -> ChunkGaps:
+        """The gaps of all parts together."""
+        whole = cls()
+        for part in parts:
+            whole._counts = [count + more for count, more in zip(whole._counts, part._counts, strict=True)]
+            whole._sum += part._sum
+            whole.total += part.total
+        return whole
 
     def summary(self) -> dict[str, float] | None:
         """``mean, p50, p90, p95, p99`` in seconds a token; None where nothing was streamed."""

@@ -51,7 +51,7 @@ class TurnColumns:
     def __init__(self) -> None:
         self._columns = {name: array("d") for name in _COLUMNS}
         self.histograms: dict[int, list[int]] = {}
-        self.gaps = ChunkGaps()
+        self.gaps: dict[int, ChunkGaps] = {}
 
     def __len__(self) -> int:
         return len(self._columns["sent_at"])
@@ -66,12 +66,17 @@ class TurnColumns:
             for accepted, steps in enumerate(histogram):
                 total[accepted] += steps
 
+    def add_gap(self, round_index: int, gap: float, tokens: int) -> None:
+        """Counts a streamed chunk: ``gap`` seconds after the one before it, with ``tokens`` tokens in it."""
+        self.gaps.setdefault(round_index, ChunkGaps()).add(gap, tokens)
+
     def drop_round(self, round_index: int) -> None:
         """Forgets a round that is measured again."""
         keep = [i for i, r in enumerate(self._columns["round_index"]) if r != round_index]
         for name, column in self._columns.items():
             self._columns[name] = array("d", (column[i] for i in keep))
         self.histograms.pop(round_index, None)
+        self.gaps.pop(round_index, None)
 
     def column(self, name: str) -> Floats:
         """One field of every request, shape [requests]."""
