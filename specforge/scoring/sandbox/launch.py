@@ -101,7 +101,7 @@ def _bubblewrap(readable: tuple[str, ...]) -> list[str]:
     for path in readable:
         words += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
     words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", _SCRATCH]
-    return [*words, "--remount-ro", "/", "--chdir", "/"]
+    return [*words, "--remount-ro", "/", "--remount-ro", "/dev", "--chdir", "/"]
 
 
 def _container(kind: str, settings: SandboxSettings) -> Launch:

@@ -32,15 +32,23 @@ def run_jobs(
         waiting.put(number)
     verdicts: list[dict[str, Any]] = [{} for _ in jobs]
 
+    stopped = threading.Event()
+    # not Thread.join: a join that Ctrl-C interrupts takes the thread for ended from then on
+    finished = threading.Semaphore(0)
+    at_work: set[Sandbox] = set()
+
     def work() -> None:
         sandbox: Sandbox | None = None
         try:
-            while True:
+            while not stopped.is_set():
                 number = waiting.get_nowait()
                 for _ in range(_TRIES):
+                    if stopped.is_set():
+                        return
                     try:
                         if sandbox is None:
                             sandbox = Sandbox(kind, settings)
+                            at_work.add(sandbox)
                             sandbox.start()
                         verdicts[number] = sandbox.run(jobs[number], len(jobs[number].get("tests") or (1,)))
                         break
@@ -54,6 +62,7 @@ def run_jobs(
         finally:
             if sandbox is not None:
                 sandbox.close()
+            finished.release()
 
     threads = [
         threading.Thread(target=work, name=f"sandbox-{number}", daemon=True)
@@ -61,6 +70,16 @@ def run_jobs(
     ]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    running = len(threads)
+    try:
+        for _ in threads:
+            finished.acquire()
+            running -= 1
+    except BaseException:  # Ctrl-C, or a test runner's own time limit: leave nothing behind
+        stopped.set()
+        for sandbox in list(at_work):
+            sandbox.interrupt()
+        for _ in range(running):
+            finished.acquire()
+        raise
     return verdicts

@@ -46,6 +46,7 @@ class Sandbox:
         self.powers: tuple[str, ...] = ()
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = ""
+        self._interrupted = False
 
     def __enter__(self) -> Sandbox:
         self.start()
@@ -117,10 +118,18 @@ class Sandbox:
             verdict = self._receive(limits.wall_s * programs + _GRACE_S)
             if verdict.get("fault"):
                 raise SandboxFailed(str(verdict["reason"]))
-        except (OSError, SandboxFailed) as error:
+        except (OSError, ValueError, SandboxFailed) as error:  # ValueError: interrupt closed the pipe
             self.close()
             raise SandboxFailed(str(error)) from None
         return verdict
+
+    def interrupt(self) -> None:
+        """Ends the sandbox from another thread: :meth:`start` or :meth:`run`, under way or to come, raise there."""
+        self._interrupted = True
+        process = self._process
+        if process is not None and process.stdin is not None:
+            # the guest ends its programs when the pipe closes; killed, it could not
+            process.stdin.close()
 
     def close(self) -> None:
         """Ends the sandbox and everything in it."""
@@ -145,6 +154,8 @@ class Sandbox:
 
     def _receive(self, within_s: float) -> dict[str, Any]:
         process = self._process
+        if self._interrupted:
+            raise SandboxFailed("interrupted")
         assert process is not None
         assert process.stdout is not None
         fd = process.stdout.fileno()

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
+import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +20,6 @@ from specforge.scoring.code.programs import job_of
 from specforge.scoring.code.tasks import HumanEvalTask, IoTest, LiveCodeTask
 from specforge.scoring.sandbox.pool import run_jobs
 from specforge.scoring.sandbox.settings import SandboxSettings
-from specforge.scoring.sandbox.worker import Sandbox
 from tests.scoring.sandbox.hostile import HOSTILE, QUICK
 from tests.support.processes import mentioning, wait_until
 
@@ -127,22 +132,31 @@ def test_a_hostile_script_does_not_pass_for_its_output(kind: str, name: str, out
     wait_until(lambda: not mentioning(outside.token), within=5, what="the program's processes to be gone")
 
 
-LEAVES = """
+FOLDERS = """
 import os, sys, tempfile
-for folder in {os.environ["TMPDIR"], os.getcwd(), tempfile.gettempdir()}:
-    open(os.path.join(folder, "answers"), "w").write("[1, 3, 6]")
+folders = {os.environ["TMPDIR"], os.getcwd(), tempfile.gettempdir(), "/dev/shm", "/dev/mqueue", "/run", "/var/tmp"}
+for parent in ("/", "/dev", "/proc", "/tmp", "/work", "/root"):
+    try: folders |= {parent, *(os.path.join(parent, name) for name in os.listdir(parent))}
+    except OSError: pass
+"""
+LEAVES = f"""{FOLDERS}
+for folder in folders:
+    try:
+        with open(os.path.join(folder, "answers-@TOKEN@"), "w") as file: file.write("[1, 3, 6]")
+    except OSError: pass
 sys.modules["typing"].answers = [1, 3, 6]
 """
-LOOKS = """
-import os, sys
-print(os.listdir(os.environ["TMPDIR"]), os.listdir("."), hasattr(sys.modules["typing"], "answers"))
+LOOKS = f"""{FOLDERS}
+found = [folder for folder in folders if os.path.exists(os.path.join(folder, "answers-@TOKEN@"))]
+print(found, os.listdir(os.environ["TMPDIR"]), hasattr(sys.modules["typing"], "answers"))
 """
 
 
-def test_nothing_of_a_program_is_there_for_the_next(kind: str) -> None:
+def test_nothing_of_a_program_is_there_for_the_next(kind: str, outside: Outside) -> None:
     looking = LiveCodeTask((IoTest("", "[] [] False"),))
+    jobs = [job_of(TASK, outside.armed(LEAVES)), job_of(looking, outside.armed(LOOKS))]
 
-    _, second = run_jobs(kind, SETTINGS, [job_of(TASK, LEAVES), job_of(looking, LOOKS)])
+    _, second = run_jobs(kind, SETTINGS, jobs)
 
     assert second["passed"] is True, second
 
@@ -156,14 +170,49 @@ def test_a_time_limit_costs_what_it_says(kind: str) -> None:
     assert 2 <= verdict["wall_s"] < 3.5
 
 
-def test_the_sandbox_ends_when_nobody_holds_its_pipe(kind: str) -> None:
-    sandbox = Sandbox(kind, SETTINGS)
-    sandbox.start()
-    process = sandbox._process
-    assert process is not None
-    assert process.stdin is not None
+HOST = """
+import sys
+from specforge.scoring.sandbox.settings import SandboxSettings
+from specforge.scoring.sandbox.worker import Sandbox
+sandbox = Sandbox(sys.argv[1], SandboxSettings(wall_s=600))
+sandbox.start()
+print("started", flush=True)
+sandbox.run({"way": "script", "source": sys.argv[2], "tests": [{"input": "", "output": ""}]})
+"""
+LINGERS = """
+import os, sys, time
+if os.fork() == 0: os.setsid()
+with open(os.environ["TMPDIR"] + "/alive", "w"): pass
+os.execv(sys.executable, [sys.executable, "-S", "-c", "import time; time.sleep(600)", "@TOKEN@"])
+"""
 
-    process.stdin.close()
 
-    assert process.wait(timeout=10) == 0
-    sandbox.close()
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_run_leaves_no_program(kind: str, sent: signal.Signals, outside: Outside) -> None:
+    token = f"lingers{secrets.token_hex(6)}"
+    command = [sys.executable, "-c", HOST, kind, LINGERS.replace("@TOKEN@", token)]
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(outside.temporary)}, stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"started\n"
+        wait_until(lambda: len(mentioning(token)) > 1, within=20, what="the program to run")
+
+        host.send_signal(sent)
+
+    wait_until(lambda: not mentioning(token), within=10, what="the program's processes to be gone")
+
+
+def test_an_interrupted_run_leaves_nothing(kind: str, outside: Outside) -> None:
+    endless = job_of(TASK, outside.armed("import time\ntime.sleep(600)"))
+    settings = replace(SETTINGS, wall_s=600, workers=2)
+
+    def interrupt() -> None:
+        wait_until(lambda: len(list(outside.temporary.iterdir())) == 2, within=20, what="both sandboxes to start")
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    watcher = threading.Thread(target=interrupt)
+    watcher.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(kind, settings, [endless] * 4)
+    watcher.join()
+
+    assert outside.left_files() == []

@@ -92,11 +92,13 @@ def _running_tasks(uid: int) -> int:
 
 
 def own_mounts(libc: Libc, plan: Plan, limits: Limits) -> None:
-    """Gives this process a scratch folder that goes with it, and no /proc."""
+    """Gives this process a scratch folder and shared memory that go with it, and no /proc."""
     libc.unshare(kernel.CLONE_NEWNS)
     libc.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     flags = kernel.MS_NOSUID | kernel.MS_NODEV
-    libc.mount("tmpfs", plan.scratch, "tmpfs", flags, f"mode=777,size={limits.scratch},nr_inodes={MOST_ENTRIES}")
+    for folder in (plan.scratch, "/dev/shm"):
+        if os.path.isdir(folder):
+            libc.mount("tmpfs", folder, "tmpfs", flags, f"mode=777,size={limits.scratch},nr_inodes={MOST_ENTRIES}")
     libc.mount("tmpfs", "/proc", "tmpfs", flags | kernel.MS_NOEXEC | kernel.MS_RDONLY, "size=4k,nr_inodes=2")
 
 

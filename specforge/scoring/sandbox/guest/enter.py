@@ -33,8 +33,11 @@ def main() -> NoReturn:
     plan = Plan.of_document(json.loads(sys.argv[1]))
     sys.path[:] = [path for path in sys.path[1:] if path] + list(plan.site)
     libc = Libc()
-    with contextlib.suppress(OSError):
-        libc.die_with_parent()
+    if plan.build_root or plan.inner:
+        # without namespaces nothing would end the programs then: this process must live on to do it, and does when
+        # the host's pipe closes
+        with contextlib.suppress(OSError):
+            libc.die_with_parent()
     try:
         inside = _enter(libc, plan)
         powers = _powers(libc, plan, inside)

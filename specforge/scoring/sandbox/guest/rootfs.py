@@ -54,7 +54,8 @@ def build(libc: Libc, plan: Plan) -> None:
         _lend(libc, path, root + path)
     for path in _DEVICES:
         _bind(libc, path, root + path)
-    os.makedirs(root + "/proc", exist_ok=True)
+    for path in ("/proc", "/dev/shm"):
+        os.makedirs(root + path, exist_ok=True)
     libc.mount("proc", root + "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
     os.makedirs(root + plan.scratch)
     libc.mount("tmpfs", root + plan.scratch, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755,size=64m")
