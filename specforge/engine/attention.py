@@ -119,28 +119,21 @@ class Attention:
         pairs = rows.view(np.complex64).reshape(requests, tokens, heads + 2 * kv_heads, size // 2)
         pairs[:, :, : heads + kv_heads] *= self._rotation[step.positions][:, :, None]
         rows = rows.reshape(requests, tokens, heads + 2 * kv_heads, size)
-        cells = cache.cells[layer]
-        self._store(cells, rows[:, :, heads:], step)
+        cache.store(
+            layer, step.first_slot, step.cells, rows[:, :, heads : heads + kv_heads], rows[:, :, heads + kv_heads :]
+        )
         grouped = rows[:, :, :heads].reshape(requests, tokens, kv_heads, heads // kv_heads, size)
         query = grouped.transpose(0, 2, 3, 1, 4).reshape(requests, kv_heads, -1, size)
-        seen = cells[:, step.first_slot : step.first_slot + requests, :, : step.width]
-        scores = np.matmul(query, seen[0].swapaxes(2, 3))
+        slots = slice(step.first_slot, step.first_slot + requests)
+        scores = np.matmul(query, cache.keys[layer][slots, :, :, : step.width])
         if step.bias is not None:
             scores = scores.reshape(requests, kv_heads, heads // kv_heads, tokens, -1)
             scores += step.bias
             scores = scores.reshape(requests, kv_heads, -1, scores.shape[-1])
-        mixed = np.matmul(softmax_(scores), seen[1]).reshape(requests, kv_heads, heads // kv_heads, tokens, size)
+        mixed = np.matmul(softmax_(scores), cache.values[layer][slots, :, : step.width]).reshape(
+            requests, kv_heads, heads // kv_heads, tokens, size
+        )
         return self._output(np.ascontiguousarray(mixed.transpose(1, 2, 4, 0, 3).reshape(heads * size, -1)))
-
-    def _store(self, cells: Array, keys_and_values: Array, step: Step) -> None:
-        requests, tokens = step.shape
-        both = keys_and_values.reshape(requests, tokens, 2, self._kv_heads, self._size)
-        if requests == 1:
-            first = int(step.cells[0, 0])
-            cells[:, step.first_slot, :, first : first + tokens] = both[0].transpose(1, 2, 0, 3)
-            return
-        slots = np.arange(step.first_slot, step.first_slot + requests)[:, None]
-        cells[:, slots, :, step.cells] = both
 
 
 def _paired(weight: Array, heads: int) -> Array:

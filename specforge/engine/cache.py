@@ -13,61 +13,81 @@ _FIRST_CAPACITY = 256
 class SlotCache:
     """One contiguous run of cells per running request and layer.
 
-    `cells[layer]` has the shape [2, slots, kv heads, capacity, head size], keys before values. Running
-    requests hold the slots 0 ... B-1, so that a batch is a view and attention needs no gathering. The capacity
-    grows by doubling; memory that no request has reached is never touched.
+    `keys[layer]` has the shape [slots, kv heads, head size, capacity] and `values[layer]` [slots, kv heads, capacity,
+    head size]: as attention multiplies them, without a transposition. Running requests hold the slots 0 ... B-1, so
+    that a batch is a view and nothing is gathered. The capacity grows by doubling; memory that no request has reached
+    is never touched.
     """
 
     def __init__(self, layers: int, slots: int, kv_heads: int, head_size: int) -> None:
-        self._shape = (2, slots, kv_heads, _FIRST_CAPACITY, head_size)
-        self.cells: list[Array] = [np.zeros(self._shape, np.float32) for _ in range(layers)]
-
-    @property
-    def capacity(self) -> int:
+        self.capacity = _FIRST_CAPACITY
         """Cells a slot has at present."""
-        return self._shape[3]
+        self._slots, self._kv_heads, self._head_size = slots, kv_heads, head_size
+        self.keys = [self._new_keys() for _ in range(layers)]
+        self.values = [self._new_values() for _ in range(layers)]
 
     @property
     def bytes_per_token(self) -> int:
         """Memory that one token takes, in bytes, over all layers."""
-        both, _, kv_heads, _, head_size = self._shape
-        return len(self.cells) * both * kv_heads * head_size * 4
+        return len(self.keys) * 2 * self._kv_heads * self._head_size * 4
 
     def reserve(self, capacity: int) -> None:
         """Make room for `capacity` cells a slot; what is stored stays."""
-        if capacity <= self.capacity:
-            return
-        grown = self.capacity
-        while grown < capacity:
-            grown *= 2
         kept = self.capacity
-        self._shape = (*self._shape[:3], grown, self._shape[4])
-        for layer, old in enumerate(self.cells):
-            new = np.zeros(self._shape, np.float32)
-            new[:, :, :, :kept] = old
-            self.cells[layer] = new
+        if capacity <= kept:
+            return
+        while self.capacity < capacity:
+            self.capacity *= 2
+        for layer, (old_keys, old_values) in enumerate(zip(self.keys, self.values, strict=True)):
+            self.keys[layer], self.values[layer] = self._new_keys(), self._new_values()
+            self.keys[layer][..., :kept] = old_keys
+            self.values[layer][:, :, :kept] = old_values
 
     def read(self, slot: int, start: int, stop: int) -> Array:
         """A copy of the cells start ... stop-1 of a slot: [layers, 2, kv heads, stop - start, head size]."""
-        return np.stack([cells[:, slot, :, start:stop] for cells in self.cells])
+        block = np.empty((len(self.keys), 2, self._kv_heads, stop - start, self._head_size), np.float32)
+        for layer, (keys, values) in enumerate(zip(self.keys, self.values, strict=True)):
+            block[layer, 0] = keys[slot, :, :, start:stop].swapaxes(1, 2)
+            block[layer, 1] = values[slot, :, start:stop]
+        return block
 
     def write(self, slot: int, start: int, block: Array) -> None:
         """Put a block that `read` gave into a slot, from cell `start` on."""
         stop = start + block.shape[3]
-        for cells, values in zip(self.cells, block, strict=True):
-            cells[:, slot, :, start:stop] = values
+        for keys, values, (new_keys, new_values) in zip(self.keys, self.values, block, strict=True):
+            keys[slot, :, :, start:stop] = new_keys.swapaxes(1, 2)
+            values[slot, :, start:stop] = new_values
+
+    def store(self, layer: int, slot: int, cells: Ints, keys: Array, values: Array) -> None:
+        """Put keys and values [B, n, kv heads, head size] into the cells [B, n] of the slots from `slot` on."""
+        requests, tokens = cells.shape
+        if requests == 1:
+            start = int(cells[0, 0])
+            self.keys[layer][slot, :, :, start : start + tokens] = keys[0].transpose(1, 2, 0)
+            self.values[layer][slot, :, start : start + tokens] = values[0].swapaxes(0, 1)
+            return
+        slots = np.arange(slot, slot + requests)[:, None]
+        self.keys[layer][slots, :, :, cells] = keys
+        self.values[layer][slots, :, cells] = values
 
     def move_slot(self, source: int, target: int, length: int) -> None:
         """Copy the first `length` cells of one slot over another's."""
-        for cells in self.cells:
-            cells[:, target, :, :length] = cells[:, source, :, :length]
+        for keys, values in zip(self.keys, self.values, strict=True):
+            keys[target, :, :, :length] = keys[source, :, :, :length]
+            values[target, :, :length] = values[source, :, :length]
 
     def gather(self, slot: int, start: int, offsets: Ints) -> None:
         """Let the cells start + offsets follow one another from `start` on: a tree's accepted path, compacted."""
-        count = len(offsets)
-        for cells in self.cells:
-            own = cells[:, slot]
-            own[:, :, start : start + count] = own[:, :, start + offsets]
+        stop = start + len(offsets)
+        for keys, values in zip(self.keys, self.values, strict=True):
+            keys[slot][:, :, start:stop] = keys[slot][:, :, start + offsets]
+            values[slot][:, start:stop] = values[slot][:, start + offsets]
+
+    def _new_keys(self) -> Array:
+        return np.zeros((self._slots, self._kv_heads, self._head_size, self.capacity), np.float32)
+
+    def _new_values(self) -> Array:
+        return np.zeros((self._slots, self._kv_heads, self.capacity, self._head_size), np.float32)
 
 
 @dataclass(eq=False)

@@ -129,7 +129,8 @@ def _tensors(file: Path) -> Iterator[tuple[str, Any]]:
     Eight bytes give the length of a JSON header, which gives each tensor's type, shape and place in what follows
     (https://github.com/huggingface/safetensors#format).
     """
-    content = np.memmap(file, np.uint8, mode="r")
+    # As a plain array: a memmap would pass its type, which is slow to index, on to every view.
+    content = np.asarray(np.memmap(file, np.uint8, mode="r"))
     start = 8 + int(content[:8].view("<u8")[0])
     if start > len(content):
         raise ValueError(f"a header of {start - 8} bytes in a file of {len(content)}")
