@@ -51,7 +51,9 @@ def record(
             }
             for r in rounds
         ],
-        "latency": {name: 100 / float(np.mean(rounds)) for name in ("mean", "p50", "p90", "p95", "p99")},
+        "latency": {name: 100 / float(np.mean(rounds)) for name in ("mean", "p50", "p90", "p95", "p99")}
+        if len(rounds)
+        else None,
         "ttft": {"p50": 0.03, "p99": 0.05, "source": "server"},
         "tpot": {"p50": 0.01, "p99": 0.02, "source": "server"},
         "acceptance_length": None if steps is None else sum(tokens) / sum(steps),
