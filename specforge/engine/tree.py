@@ -1,6 +1,7 @@
 """Draft trees: the nodes that one verification pass checks."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class DraftTree:
         depths: Ints = self.visible.sum(axis=2, dtype=np.int64) - 1
         return depths
 
-    @property
+    @cached_property
     def visible(self) -> Mask:
         """What each node sees of the tree: its ancestors and itself, [B, D, D]."""
         requests, nodes = self.tokens.shape
