@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from specforge.errors import UsageError
-from specforge.metrics.catalog import CATALOG, find_metric
+from specforge.metrics.catalog import CATALOG, catalog_table, find_metric
 
 
 def test_names_and_other_names_are_unique() -> None:
@@ -45,3 +47,8 @@ def test_a_value_is_read_where_the_record_has_it() -> None:
 )
 def test_values_are_shown_with_their_units(name: str, value: float | None, text: str) -> None:
     assert find_metric(name).show(value) == text
+
+
+def test_the_docs_hold_this_very_table() -> None:
+    page = Path(__file__).parents[2] / "docs" / "comparing.md"
+    assert catalog_table() in page.read_text(encoding="utf-8")
