@@ -6,6 +6,7 @@ Every test session of every environment where the package is installed loads thi
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -73,9 +74,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     write_summary(terminalreporter, config)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Completes the run's file before pytest-benchmark saves and compares."""
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """Completes the run's records before pytest-benchmark, in a wrapper of its own, saves and compares them."""
     from specforge.plugin.run import finished
 
     finished(session)
+    yield

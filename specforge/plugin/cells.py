@@ -64,7 +64,7 @@ def _plan(run: Run, server: ServerOfRun, spec: BenchmarkSpec) -> CellPlan:
         sampling=settings.sampling,
         max_new_tokens=settings.max_new_tokens or drawn.max_new_tokens,
         largest_tree=settings.largest_tree,
-        rounds=settings.rounds,
+        rounds=run.rounds,
         scorer=make_scorer(drawn.name, settings.scoring),
         unscored=unscored_reason(drawn.name, settings.scoring),
         rows_path=run.files.rows_path(str(server.config), str(spec)),

@@ -57,7 +57,7 @@ class RunDocument:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._machine_info = config.hook.pytest_benchmark_generate_machine_info(config=config)
+        self.machine_info = config.hook.pytest_benchmark_generate_machine_info(config=config)
         self._commit_info = config.hook.pytest_benchmark_generate_commit_info(config=config)
 
     def of(self, entries: Sequence[CellEntry]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class RunDocument:
             config=self._config,
             benchmarks=[entry.metadata() for entry in entries if entry.durations],
             include_data=True,
-            machine_info=self._machine_info,
+            machine_info=self.machine_info,
             commit_info=self._commit_info,
         )
         document["unmeasured"] = [

@@ -144,6 +144,20 @@ def _add_to(add_option: Callable[..., Any]) -> None:
     add("--allow-code-execution", action="store_true", help="run model-written code, in a sandbox, to score it")
     add("--unsafe-code-execution", action="store_true", help="also where nothing isolates it")
     add("--code-sandbox", default="auto", metavar="KIND", help="auto, bwrap, namespace, docker or podman")
+    # --- the gate
+    add_list(
+        "--fail-on",
+        "fail where a metric is worse than in the run of --benchmark-compare[=RUN], by more than this and beyond "
+        "noise: throughput:5%% acceptance_length:2%% accuracy:2pp throughput@4,3,1,4:3%%",
+        "METRIC[@CELL]:TOLERANCE",
+    )
+    add("--fail-on-undecided", action="store_true", help="fail also where noise leaves it open")
+    add(
+        "--lossless-against",
+        default=None,
+        metavar="RUN",
+        help="saved run whose target-only cells the outputs must equal",
+    )
     # --- the record
     add("--name", default=None, help="name of the run, part of its file's name")
     add("--note", default=None, help="free text kept in the record")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
@@ -19,14 +19,20 @@ from specforge.backends.identity import capacity_warning
 from specforge.backends.launch import Launcher
 from specforge.datasets import load
 from specforge.datasets.model import Benchmark
-from specforge.errors import DatasetError, ServerError, SpecForgeError, UsageError
+from specforge.errors import DatasetError, RecordError, ServerError, SpecForgeError, UsageError
 from specforge.matrix import BenchmarkSpec, SpecConfig
 from specforge.measurement.cell import PreparedPrompts
 from specforge.measurement.environment import git_commit, gpus, machine, server_settings
 from specforge.measurement.target import Target
 from specforge.plugin.entries import CellEntry, RunDocument
+from specforge.plugin.gate import SPEED_ROUNDS, read_gate
 from specforge.plugin.options import any_given, option
 from specforge.plugin.settings import Settings, read_settings
+from specforge.results.cell import Cell
+from specforge.results.compare import compare_runs
+from specforge.results.load import SavedRun, load_run
+from specforge.results.record import CellRecord
+from specforge.results.relate import add_lossless, add_speedup
 from specforge.results.run_file import RunFiles
 
 _SETTINGS = pytest.StashKey[Settings]()
@@ -81,7 +87,7 @@ def collected(session: pytest.Session) -> None:
         return
     try:
         config.stash[_RUN] = Run(config, settings_of(config), specs)
-    except (UsageError, DatasetError) as error:
+    except (UsageError, DatasetError, RecordError) as error:
         raise pytest.UsageError(str(error)) from None
 
 
@@ -100,9 +106,9 @@ def header(config: pytest.Config) -> list[str] | None:
 
 
 def finished(session: pytest.Session) -> None:
-    """Ends the run."""
-    if has_run(session.config):
-        run_of(session.config).finish()
+    """Ends the run; a regression fails the session."""
+    if has_run(session.config) and run_of(session.config).finish():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 class ServerOfRun:
@@ -134,6 +140,13 @@ class Run:
         self.notes: list[str] = []
         self._loading = ThreadPoolExecutor(1, thread_name_prefix="specforge-datasets")
         self._benchmarks: dict[BenchmarkSpec, Future[Benchmark]] = {}
+        self._gate = read_gate(
+            lambda name: option(config, name), config.option.benchmark_compare, config.option.benchmark_storage
+        )
+        self.gate_lines: list[str] = []
+        against = option(config, "lossless_against")
+        self._lossless_against = load_run(against) if against else None
+        self.rounds = settings.rounds or (SPEED_ROUNDS if self._gate.gates_speed else 1)
         for spec in specs:
             self._begin_loading(spec)
         self.files = RunFiles(settings.output_dir, settings.name, self.started)
@@ -257,16 +270,39 @@ class Run:
         }
 
     def add(self, entry: CellEntry) -> None:
-        """Keeps a cell, and rewrites the run's file."""
+        """Keeps a cell, relates it to the baseline's, and rewrites the run's file."""
         self.entries.append(entry)
+        records = [one.record for one in self.entries]
+        add_speedup(records)
+        # Rows are read for the new cell and its baseline only, not for all cells after each.
+        self._add_lossless([*(record for record in records[:-1] if Cell(record).is_target_only), entry.record])
         self.files.write(self._document.of(self.entries))
 
-    def finish(self) -> None:
-        """The last cell has been measured."""
+    def _add_lossless(self, records: Sequence[CellRecord]) -> None:
+        add_lossless(records, self.files.json_path.parent, self._lossless_against)
+
+    def finish(self) -> bool:
+        """Ends the run and holds it against the saved one; whether it is worse by more than was allowed."""
         self._loading.shutdown(wait=False, cancel_futures=True)
         self._restore_sigterm()
-        if self.entries:
-            self.files.write(self._document.of(self.entries))
+        if not self.entries:
+            return False
+        records = [entry.record for entry in self.entries]
+        # A baseline may have come after the cells that it is the baseline of.
+        if any(record["metrics"]["lossless"] is None and not Cell(record).is_target_only for record in records):
+            self._add_lossless(records)
+        self.files.write(self._document.of(self.entries))
+        if self._gate.base is None:
+            return False
+        this = SavedRun("this run", records, self.files.json_path.parent, self._document.machine_info)
+        try:
+            comparison = compare_runs(self._gate.base, [this], self._gate.tolerances)[0]
+        except SpecForgeError as error:
+            self.gate_lines = [f"gate: {error}"]
+            return True
+        assert comparison.gate is not None
+        self.gate_lines = [*comparison.pairing.warnings, *comparison.gate.lines]
+        return comparison.gate.failed(fail_on_undecided=self._gate.fail_on_undecided)
 
 
 _SECRET_FLAGS = ("--api-key", "--judge-api-key", "--header")

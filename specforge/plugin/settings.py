@@ -52,7 +52,7 @@ class Settings:
     sampling: Sampling
     load: LoadOptions
     scoring: ScoringOptions
-    rounds: int
+    rounds: int | None
     max_failed: int
     request_timeout: float
     max_new_tokens: int | None
@@ -114,7 +114,7 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
             judge_api_key=get("judge_api_key"),
             allow_code_execution=get("allow_code_execution"),
         ),
-        rounds=get("rounds") or 1,
+        rounds=get("rounds"),
         max_failed=get("max_failed"),
         request_timeout=get("request_timeout"),
         max_new_tokens=get("max_new_tokens"),

@@ -27,6 +27,8 @@ def write_summary(reporter: Any, config: pytest.Config) -> None:
         reporter.write_line(f"warning: {warning}", yellow=True)
     for note in dict.fromkeys(text for record in records for text in record["benchmark"]["notes"]):
         reporter.write_line(f"note: {note}")
+    for line in run.gate_lines:
+        reporter.write_line(line, red=line.startswith("REGRESSION"))
     reporter.write_line(f"record: {run.files.json_path}")
 
 
