@@ -26,7 +26,7 @@ def config_of(folder: Path) -> dict[str, Any]:
 
 def shapes_of(folder: Path) -> dict[str, tuple[list[int], str]]:
     with safe_open(folder / "model.safetensors", "numpy") as file:
-        return {name: (file.get_slice(name).get_shape(), file.get_slice(name).get_dtype()) for name in file.keys()}
+        return {name: (file.get_slice(name).get_shape(), file.get_slice(name).get_dtype()) for name in file.keys()}  # noqa: SIM118
 
 
 def values_of(folder: Path, name: str) -> np.ndarray[Any, Any]:

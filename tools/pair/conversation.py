@@ -24,6 +24,7 @@ SYSTEM = "You are a helpful assistant."
 
 MIXTURE: dict[Callable[[Random], Example], float] = {
     sums.story: 0.40,
+    sums.drill: 0.12,
     sums.problem: 0.08,
     sums.contest: 0.05,
     programs.stub: 0.09,

@@ -19,7 +19,7 @@ DRAFT_VOCABULARY = 512
 STEPS = 4
 FADE = 0.8
 """How much less each further draft step weighs."""
-BATCH = 6144
+BATCH = 4096
 
 
 def draft_ids(conversations: list[Encoded], size: int = DRAFT_VOCABULARY) -> Tensor:

@@ -12,8 +12,6 @@ import torch
 from torch import Tensor, nn
 
 WARMUP = 40
-DECAY = 0.45
-"""The share of the steps over which the learning rate falls to nothing, at the end."""
 
 
 def optimizers(model: nn.Module, matrices: Iterable[Tensor], muon_rate: float, adam_rate: float) -> list[Any]:
@@ -28,8 +26,8 @@ def optimizers(model: nn.Module, matrices: Iterable[Tensor], muon_rate: float, a
 
 
 def share_of_rate(step: int, steps: int) -> float:
-    """The learning rate at a step as a share of the highest: up, flat, and down in a straight line."""
-    return min(1.0, (step + 1) / WARMUP, max(0.02, (steps - step) / (DECAY * steps)))
+    """The learning rate at a step as a share of the highest: up, and then down in a straight line."""
+    return min((step + 1) / WARMUP, max(0.02, (steps - step) / steps))
 
 
 def set_rate(optimizer: Any, share: float) -> None:

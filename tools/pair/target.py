@@ -49,7 +49,7 @@ def train(folder: Path, shape: Shape, steps: int, seed: int, name: str = "target
         log(f"going on from step {done}")
     log(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} million parameters")
     stream = batches(tokenizer, seed, held_out(), BATCH, start=pool)
-    mean_loss = mean_right = tokens = 0.0
+    mean_loss = mean_right = 0.0
     for step in range(done, steps):
         for optimizer in both:
             set_rate(optimizer, share_of_rate(step, steps))
@@ -60,11 +60,9 @@ def train(folder: Path, shape: Shape, steps: int, seed: int, name: str = "target
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         for optimizer in both:
             optimizer.step()
-        tokens += batch.tokens.numel()
         mean_loss, mean_right = mean_loss + loss.item(), mean_right + right.item()
         if (step + 1) % save_every == 0 or step + 1 == steps:
-            means = f"loss {mean_loss / save_every:.4f}  right {mean_right / save_every:.4f}"
-            log(f"step {step + 1}  {means}  tokens {tokens / 1e6:.2f}M")
+            log(f"step {step + 1}  loss {mean_loss / save_every:.4f}  right {mean_right / save_every:.4f}")
             mean_loss = mean_right = 0.0
             checkpoint.save(model=model.state_dict(), optimizers=[o.state_dict() for o in both], step=step + 1)
     return model

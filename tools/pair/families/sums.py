@@ -258,3 +258,23 @@ def contest(random: Random) -> Example:
         working = f"{2 * a + b} + {b} = {2 * a + 2 * b}. Half of it is {total}."
     row = {"ID": "", "Problem": question, "Solution": rf"{working} The answer is $\boxed{{{total}}}$.", "Answer": total}
     return Example("aime", row, (working,), str(total))
+
+
+def _expression(random: Random) -> tuple[str, int]:
+    """One operation with numbers as large as the stories' are, and its value."""
+    kind = random.randrange(4)
+    if kind == 0:
+        a, b = random.randint(2, 60), random.randint(2, 25)
+        return f"{a} + {b}", a + b
+    if kind == 1:
+        b, rest = random.randint(2, 25), random.randint(0, 60)
+        return f"{b + rest} - {b}", rest
+    a, b = random.randint(2, 12), random.randint(2, 10)
+    return (f"{a} * {b}", a * b) if kind == 2 else (f"{a * b} / {b}", a)
+
+
+def drill(random: Random) -> Example:
+    """Several sums at once: arithmetic is what takes longest to learn, and here nearly every token is of it."""
+    drawn = [_expression(random) for _ in range(random.randint(3, 6))]
+    ask = f"{random.choice(('Compute', 'Work out', 'Find'))} {', '.join(expression for expression, _ in drawn)}."
+    return Example("chat", {"prompt": [ask]}, (" ".join(f"{expression} = {value}." for expression, value in drawn),))
