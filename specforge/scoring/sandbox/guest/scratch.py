@@ -29,24 +29,36 @@ def size_of(folder: str, most: int) -> int:
 def empty(folder: str) -> None:
     """Removes all that is in ``folder``, whatever its modes and however deep.
 
-    Folders are moved up before they are emptied, since a path may be longer than the kernel takes.
+    It goes down and up by open folders, since a path may be longer than the kernel takes.
 
     Raises:
         OSError: something can't be removed.
     """
-    moved = 0
-    waiting = [folder]
-    while waiting:
-        here = waiting.pop()
-        for entry in list(os.scandir(here)):
-            if entry.is_dir(follow_symlinks=False):
-                moved += 1
-                target = os.path.join(folder, f".removed-{os.getpid()}-{moved}")
-                os.chmod(entry.path, 0o700)
-                if here != folder:
-                    os.rename(entry.path, target)
-                waiting.append(target if here != folder else entry.path)
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    below: list[str] = []
+    try:
+        while True:
+            inner = _without_files(here)
+            if inner is not None:
+                os.chmod(inner, 0o700, dir_fd=here)
+                next_one = os.open(inner, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+                below.append(inner)
+            elif below:
+                next_one = os.open("..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=here)
+                os.rmdir(below.pop(), dir_fd=next_one)
             else:
-                os.unlink(entry.path)
-        if here != folder:
-            os.rmdir(here)
+                return
+            os.close(here)
+            here = next_one
+    finally:
+        os.close(here)
+
+
+def _without_files(fd: int) -> str | None:
+    """Removes the files of an open folder up to the first folder in it, whose name it returns."""
+    with os.scandir(fd) as found:
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                return entry.name
+            os.unlink(entry.name, dir_fd=fd)
+    return None
