@@ -55,7 +55,8 @@ def probe(control: ControlClient, *, stream: bool = False) -> Capabilities:
     generate_works = not has_meta_info and _generates(control)
     if not chat_works and not generate_works:
         raise ServerError(
-            f"{control.endpoint.base_url} is no SGLang server: /v1/chat/completions answered {status} without a completion"
+            f"{control.endpoint.base_url} is no SGLang server: "
+            f"/v1/chat/completions answered {status} without a completion"
         )
     notes: list[str] = []
     needs_template = False
