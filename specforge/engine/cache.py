@@ -22,6 +22,8 @@ class SlotCache:
     def __init__(self, layers: int, slots: int, kv_heads: int, head_size: int) -> None:
         self.capacity = _FIRST_CAPACITY
         """Cells a slot has at present."""
+        self._used = 0
+        """Slots that were ever written: the others' memory stays untouched when growing."""
         self._slots, self._kv_heads, self._head_size = slots, kv_heads, head_size
         self.keys = [self._new_keys() for _ in range(layers)]
         self.values = [self._new_values() for _ in range(layers)]
@@ -40,8 +42,8 @@ class SlotCache:
             self.capacity *= 2
         for layer, (old_keys, old_values) in enumerate(zip(self.keys, self.values, strict=True)):
             self.keys[layer], self.values[layer] = self._new_keys(), self._new_values()
-            self.keys[layer][..., :kept] = old_keys
-            self.values[layer][:, :, :kept] = old_values
+            self.keys[layer][: self._used, :, :, :kept] = old_keys[: self._used]
+            self.values[layer][: self._used, :, :kept] = old_values[: self._used]
 
     def read(self, slot: int, start: int, stop: int) -> Array:
         """A copy of the cells start ... stop-1 of a slot: [layers, 2, kv heads, stop - start, head size]."""
@@ -54,6 +56,7 @@ class SlotCache:
     def write(self, slot: int, start: int, block: Array) -> None:
         """Put a block that `read` gave into a slot, from cell `start` on."""
         stop = start + block.shape[3]
+        self._used = max(self._used, slot + 1)
         for keys, values, (new_keys, new_values) in zip(self.keys, self.values, block, strict=True):
             keys[slot, :, :, start:stop] = new_keys.swapaxes(1, 2)
             values[slot, :, start:stop] = new_values
@@ -61,6 +64,7 @@ class SlotCache:
     def store(self, layer: int, slot: int, cells: Ints, keys: Array, values: Array) -> None:
         """Put keys and values [B, n, kv heads, head size] into the cells [B, n] of the slots from `slot` on."""
         requests, tokens = cells.shape
+        self._used = max(self._used, slot + requests)
         if requests == 1:
             start = int(cells[0, 0])
             self.keys[layer][slot, :, :, start : start + tokens] = keys[0].transpose(1, 2, 0)
@@ -72,6 +76,7 @@ class SlotCache:
 
     def move_slot(self, source: int, target: int, length: int) -> None:
         """Copy the first `length` cells of one slot over another's."""
+        self._used = max(self._used, target + 1)
         for keys, values in zip(self.keys, self.values, strict=True):
             keys[target, :, :, :length] = keys[source, :, :, :length]
             values[target, :, :length] = values[source, :, :length]

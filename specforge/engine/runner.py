@@ -2,8 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Hashable
-from collections.abc import Sequence as Items
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from specforge.engine.cache import PrefixCache, SlotCache
 from specforge.engine.drafts.drafter import Drafter
 from specforge.engine.kernels import Array
 from specforge.engine.model import Llama
+from specforge.engine.request import Request
 from specforge.engine.sampling import Draw, choose
-from specforge.engine.sequence import Sequence
 from specforge.engine.tree import DraftTree
 from specforge.engine.verify import Verdict, walk
 
@@ -32,30 +31,30 @@ class Runner:
         self._cache = target.new_cache(slots)
         self._caches: tuple[SlotCache, ...] = (self._cache, *drafter.caches)
 
-    def prefill(self, sequence: Sequence) -> int:
+    def prefill(self, request: Request) -> int:
         """Fill a request's slot with its prompt, from stored prefixes where there are any; returns the first token."""
-        prompt = sequence.tokens[: sequence.prompt_length]
+        prompt = request.tokens[: request.prompt_length]
         self._reserve(len(prompt))
         # One token at least is computed: its logits give the first new token.
-        sequence.cached = self._restore(sequence.slot, self._keys(prompt[:-1]))
+        request.cached = self._restore(request.slot, self._keys(prompt[:-1]))
         hidden: Array | None = None
         first = -1
-        for start in range(sequence.cached, len(prompt), _CHUNK):
+        for start in range(request.cached, len(prompt), _CHUNK):
             tokens = np.array(prompt[start : start + _CHUNK])
             count, last = len(tokens), start + _CHUNK >= len(prompt)
-            step = Step(sequence.slot, np.array([start]), start + np.arange(count)[None], np.tri(count, dtype=np.bool_))
+            step = Step(request.slot, np.array([start]), start + np.arange(count)[None], np.tri(count, dtype=np.bool_))
             hidden, features = self._target.forward(tokens, step, self._cache, self.drafter.capture)
             if last:
                 logits = self._target.logits(np.ascontiguousarray(hidden[:, -1:]))
-                first = choose(logits[0], self._draw(sequence, 0, ()))
+                first = choose(logits[0], self._draw(request, 0, ()))
             following = np.array([*prompt[start + 1 : start + count + (not last)], *([first] if last else [])])
-            self.drafter.prefill(sequence, start, following, features, last)
-        self._store(sequence, prompt)
+            self.drafter.prefill(request, start, following, features, last)
+        self._store(request, prompt)
         return first
 
-    def advance(self, batch: Items[Sequence]) -> list[Verdict]:
+    def advance(self, batch: Sequence[Request]) -> list[Verdict]:
         """One step of every request of the batch: draft, verify, let the drafter learn. Tokens are not committed."""
-        lengths = np.array([sequence.filled for sequence in batch])
+        lengths = np.array([request.filled for request in batch])
         self._reserve(int(lengths.max()) + self.drafter.scratch)
         tree = self.drafter.draft(batch)
         step = Step(0, lengths, lengths[:, None] + tree.depths, tree.visible)
@@ -68,53 +67,53 @@ class Runner:
         self.drafter.accept(batch, lengths, verdicts, features)
         return verdicts
 
-    def release(self, sequence: Sequence) -> None:
+    def release(self, request: Request) -> None:
         """Keep a finished request's cells for reuse."""
-        self._store(sequence, sequence.tokens[: sequence.filled])
+        self._store(request, request.tokens[: request.filled])
 
-    def move(self, sequence: Sequence, slot: int) -> None:
+    def move(self, request: Request, slot: int) -> None:
         """Give a running request another slot."""
         for cache in self._caches:
-            cache.move_slot(sequence.slot, slot, sequence.filled)
-        sequence.slot = slot
+            cache.move_slot(request.slot, slot, request.filled)
+        request.slot = slot
 
     def flush(self) -> None:
         """Empty the prefix cache, and what the drafter learnt from earlier requests."""
         self.prefixes.clear()
         self.drafter.flush()
 
-    def _verify(self, batch: Items[Sequence], tree: DraftTree, logits: Array) -> list[Verdict]:
+    def _verify(self, batch: Sequence[Request], tree: DraftTree, logits: Array) -> list[Verdict]:
         """Walk each request's tree; logits [B, D, vocabulary]."""
         greedy = logits.argmax(axis=-1)
         verdicts = []
-        for row, sequence in enumerate(batch):
+        for row, request in enumerate(batch):
 
-            def token_after(node: int, drafts: list[int], row: int = row, sequence: Sequence = sequence) -> int:
-                if sequence.params.plain:
+            def token_after(node: int, drafts: list[int], row: int = row, request: Request = request) -> int:
+                if request.params.plain:
                     return int(greedy[row, node])
-                return choose(logits[row, node], self._draw(sequence, sequence.output_length + len(drafts), drafts))
+                return choose(logits[row, node], self._draw(request, request.output_length + len(drafts), drafts))
 
             verdicts.append(walk(tree.tokens[row], tree.parents[row], token_after))
         return verdicts
 
-    def _draw(self, sequence: Sequence, index: int, drafts: Items[int]) -> Draw:
+    def _draw(self, request: Request, index: int, drafts: Sequence[int]) -> Draw:
         """The choice of output token `index`, after `drafts` that are accepted but not committed."""
-        params = sequence.params
+        params = request.params
         counts: Counter[int] = Counter()
         if params.counts_outputs:
-            counts = sequence.output_counts + Counter(drafts)
-        prompt = sequence.tokens[: sequence.prompt_length] if params.repetition_penalty != 1.0 else ()
-        return Draw(params, sequence.seed, index, prompt, counts, self._eos)
+            counts = request.output_counts + Counter(drafts)
+        prompt = request.tokens[: request.prompt_length] if params.repetition_penalty != 1.0 else ()
+        return Draw(params, request.seed, index, prompt, counts, self._eos)
 
     def _reserve(self, cells: int) -> None:
         for cache in self._caches:
             cache.reserve(cells)
 
-    def _keys(self, tokens: Items[int]) -> Items[Hashable]:
+    def _keys(self, tokens: Sequence[int]) -> Sequence[Hashable]:
         """What identifies each cell. Pairs are one fewer than tokens."""
         return list(itertools.pairwise(tokens)) if self.drafter.pairs else tokens
 
-    def _restore(self, slot: int, keys: Items[Hashable]) -> int:
+    def _restore(self, slot: int, keys: Sequence[Hashable]) -> int:
         """Copy the longest stored prefix into a slot; returns its length."""
         length, blocks = self.prefixes.match(keys)
         at = 0
@@ -124,8 +123,8 @@ class Runner:
             at += block[0].shape[3]
         return length
 
-    def _store(self, sequence: Sequence, tokens: Items[int]) -> None:
+    def _store(self, request: Request, tokens: Sequence[int]) -> None:
         def read(start: int, stop: int) -> tuple[Array, ...]:
-            return tuple(cache.read(sequence.slot, start, stop) for cache in self._caches)
+            return tuple(cache.read(request.slot, start, stop) for cache in self._caches)
 
         self.prefixes.insert(self._keys(tokens), read)

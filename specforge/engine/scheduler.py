@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from specforge.engine.request import FinishReason, Request
 from specforge.engine.runner import Runner
-from specforge.engine.sequence import FinishReason, Sequence
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ Listener = Callable[[Progress], None]
 
 @dataclass
 class _Job:
-    sequence: Sequence
+    request: Request
     listener: Listener
     streams: bool
 
@@ -48,7 +48,7 @@ class _Flush:
 
 @dataclass
 class _Abort:
-    rid: str | None
+    chosen: Callable[[Request], bool]
 
 
 @dataclass
@@ -89,13 +89,13 @@ class Scheduler:
         self._inbox.put(_Close())
         self._thread.join()
 
-    def submit(self, sequence: Sequence, listener: Listener, *, streams: bool) -> None:
+    def submit(self, request: Request, listener: Listener, *, streams: bool) -> None:
         """Queue a request. `streams`: call the listener at every step, not at the end alone."""
-        self._inbox.put(_Job(sequence, listener, streams))
+        self._inbox.put(_Job(request, listener, streams))
 
-    def abort(self, rid: str | None) -> None:
-        """End the requests whose id begins with `rid`, as SGLang matches them; None ends all."""
-        self._inbox.put(_Abort(rid))
+    def abort(self, chosen: Callable[[Request], bool]) -> None:
+        """End the chosen requests, waiting and running; each listener is told."""
+        self._inbox.put(_Abort(chosen))
 
     def flush(self, done: Callable[[bool], None]) -> None:
         """Empty the caches if nothing runs or waits; `done` is told whether that was so, on the engine's thread."""
@@ -117,7 +117,7 @@ class Scheduler:
             self.failure = error
             raise
         finally:
-            self._end(None, "The engine was stopped.", 503)
+            self._end(lambda _: True, "The engine was stopped.", 503)
 
     def _receive(self, *, wait: bool) -> None:
         """Take in what other threads sent."""
@@ -126,7 +126,7 @@ class Scheduler:
             if isinstance(message, _Job):
                 self._waiting.append(message)
             elif isinstance(message, _Abort):
-                self._end(message.rid, "Aborted", None)
+                self._end(message.chosen, "Aborted", None)
             elif isinstance(message, _Flush):
                 message.done(self._flush())
             else:
@@ -142,21 +142,21 @@ class Scheduler:
     def _admit(self) -> None:
         while self._waiting and len(self._running) < self._slots:
             job = self._waiting.popleft()
-            sequence = job.sequence
-            sequence.slot = len(self._running)
-            sequence.times.started = perf_counter()
-            first = self._runner.prefill(sequence)
-            sequence.times.first_token = perf_counter()
+            request = job.request
+            request.slot = len(self._running)
+            request.times.started = perf_counter()
+            first = self._runner.prefill(request)
+            request.times.first_token = perf_counter()
             self._running.append(job)
             self._commit(job, [first])
             self._drop_finished()
 
     def _decode(self) -> None:
         started = perf_counter()
-        sequences = [job.sequence for job in self._running]
-        for job, verdict in zip(self._running, self._runner.advance(sequences), strict=True):
+        requests = [job.request for job in self._running]
+        for job, verdict in zip(self._running, self._runner.advance(requests), strict=True):
             if self._runner.drafter.nodes > 1:
-                job.sequence.spec.record(verdict.correct)
+                job.request.spec.record(verdict.correct)
                 self._totals.verify_steps += 1
                 self._totals.spec_tokens += len(verdict.tokens)
             self._totals.decode_tokens += len(verdict.tokens)
@@ -166,44 +166,44 @@ class Scheduler:
 
     def _commit(self, job: _Job, new: list[int]) -> None:
         """Append new tokens up to where the answer stops, and tell the listener."""
-        sequence = job.sequence
-        room = sequence.limit - sequence.output_length
-        stop = sequence.stop.check(new, room)
+        request = job.request
+        room = request.limit - request.output_length
+        stop = request.stop.check(new, room)
         if stop is not None:
             new = new[: stop.kept]
-            detail = {"length": sequence.limit} if stop.kind == "length" else stop.detail
-            sequence.finish = FinishReason(stop.kind, detail)
-            sequence.times.finished = perf_counter()
-        sequence.tokens.extend(new)
-        if sequence.params.counts_outputs:
-            sequence.output_counts.update(new)
+            detail = {"length": request.limit} if stop.kind == "length" else stop.detail
+            request.finish = FinishReason(stop.kind, detail)
+            request.times.finished = perf_counter()
+        request.tokens.extend(new)
+        if request.params.counts_outputs:
+            request.output_counts.update(new)
         self._totals.output_tokens += len(new)
         if job.streams or stop is not None:
-            job.listener(Progress(new if job.streams else sequence.outputs, finished=stop is not None))
+            job.listener(Progress(new if job.streams else request.outputs, finished=stop is not None))
 
     def _drop_finished(self) -> None:
         """Free the slots of finished requests, closing the gaps they leave."""
         for slot in reversed(range(len(self._running))):
             job = self._running[slot]
-            if job.sequence.finish is None:
+            if job.request.finish is None:
                 continue
-            self._runner.release(job.sequence)
+            self._runner.release(job.request)
             last = self._running.pop()
             if last is not job:
-                self._runner.move(last.sequence, slot)
+                self._runner.move(last.request, slot)
                 self._running[slot] = last
 
-    def _end(self, rid: str | None, message: str, status: int | None) -> None:
-        """Abort, waiting or running, the requests whose id begins with `rid`; None means all."""
-        for job in [job for job in (*self._waiting, *self._running) if rid is None or job.sequence.rid.startswith(rid)]:
-            waits = job.sequence.slot < 0
+    def _end(self, chosen: Callable[[Request], bool], message: str, status: int | None) -> None:
+        """Abort requests, waiting or running."""
+        for job in [job for job in (*self._waiting, *self._running) if chosen(job.request)]:
+            waits = job.request.slot < 0
             detail = {
                 "message": "Abort in waiting queue" if waits else message,
                 "status_code": status,
                 "err_type": None,
             }
-            job.sequence.finish = FinishReason("abort", detail)
-            job.sequence.times.finished = perf_counter()
-            job.listener(Progress([] if job.streams else job.sequence.outputs, finished=True))
-        self._waiting = deque(job for job in self._waiting if job.sequence.finish is None)
+            job.request.finish = FinishReason("abort", detail)
+            job.request.times.finished = perf_counter()
+            job.listener(Progress([] if job.streams else job.request.outputs, finished=True))
+        self._waiting = deque(job for job in self._waiting if job.request.finish is None)
         self._drop_finished()

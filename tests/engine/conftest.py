@@ -48,7 +48,7 @@ class Models:
 def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
     """A target of eight layers, an EAGLE-3 head and a standalone draft that agree with it now and then."""
     root = tmp_path_factory.mktemp("models")
-    shape = tiny.Shape(layers=8)
+    shape = tiny.Shape(layers=8, context=2048)
     weights = tiny.make_target(root / "target", shape)
     tiny.make_eagle3(root / "eagle3", shape, weights)
     tiny.make_standalone(root / "standalone", shape, weights)

@@ -15,8 +15,9 @@ import pytest
 import requests
 
 PROMPT = [40, 50, 60, 70]
+CONTEXT = 2048
 GREEDY = {"temperature": 0, "max_new_tokens": 12, "ignore_eos": True}
-LONG = {**GREEDY, "max_new_tokens": 400}
+LONG = {**GREEDY, "max_new_tokens": 2000}
 CHAT = {
     "model": "m",
     "messages": [{"role": "user", "content": "to measure is to know"}],
@@ -107,7 +108,7 @@ class Contract:
         models = requests.get(f"{url}/v1/models", timeout=60).json()
         assert models["object"] == "list"
         assert models["data"][0]["id"] == info["served_model_name"]
-        assert models["data"][0]["max_model_len"] == 512
+        assert models["data"][0]["max_model_len"] == CONTEXT
 
     def test_generate_counts_tokens_and_speculation(self, url: str) -> None:
         answer = generate(url)
@@ -262,7 +263,10 @@ class Contract:
             ({"min_p": -1}, "min_p must be in [0, 1]"),
             ({"repetition_penalty": 9}, "repetition_penalty must be in (0, 2]"),
             ({"max_new_tokens": -5}, "max_new_tokens must be at least 0"),
-            ({"max_new_tokens": 600}, "Requested token count exceeds the model's maximum context length of 512"),
+            (
+                {"max_new_tokens": 2100},
+                f"Requested token count exceeds the model's maximum context length of {CONTEXT}",
+            ),
             ({"nonsense": 1}, "unknown field `nonsense`"),
             ({"temperature": "hot"}, "invalid type"),
         ],
@@ -278,7 +282,7 @@ class Contract:
         [
             ({"messages": []}, "Messages cannot be empty."),
             ({"temperature": -1}, "temperature must be a non-negative finite number"),
-            ({"max_tokens": 600}, "Requested token count exceeds the model's maximum context length of 512"),
+            ({"max_tokens": 2100}, f"Requested token count exceeds the model's maximum context length of {CONTEXT}"),
             ({"messages": [{"role": "robot", "content": "x"}]}, "'role' must be one of"),
             (
                 {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}]},
@@ -292,9 +296,9 @@ class Contract:
         assert reason in response.json()["message"]
 
     def test_a_prompt_as_long_as_the_context_is_refused(self, url: str) -> None:
-        response = post(url, "/generate", {"input_ids": [40] * 512, "sampling_params": {"max_new_tokens": 1}})
+        response = post(url, "/generate", {"input_ids": [40] * CONTEXT, "sampling_params": {"max_new_tokens": 1}})
         assert response.status_code == 400
-        assert "is longer than the model's context length (512 tokens)" in response.json()["error"]["message"]
+        assert f"is longer than the model's context length ({CONTEXT} tokens)" in response.json()["error"]["message"]
 
     @pytest.mark.parametrize("path", ["/generate", "/v1/chat/completions", "/v1/tokenize"])
     def test_malformed_json_is_a_400(self, path: str, url: str) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from specforge.engine.arguments import parse
 from specforge.engine.build import Engine, build
+from specforge.engine.request import Request
 from specforge.engine.sampling import SamplingParams
 from specforge.engine.scheduler import Progress
-from specforge.engine.sequence import Sequence as EngineSequence
 from specforge.engine.stopping import StopCheck
 from specforge.engine.tokenizer import TextStream
 
@@ -27,7 +27,7 @@ def local_engine(model: Path, *flags: str) -> Iterator[Engine]:
         engine.scheduler.close()
 
 
-def run(engine: Engine, prompts: Sequence[Sequence[int]], new_tokens: int = 32, **params: Any) -> list[EngineSequence]:
+def run(engine: Engine, prompts: Sequence[Sequence[int]], new_tokens: int = 32, **params: Any) -> list[Request]:
     """Serve all prompts; the finished requests in order. `sampling_seed` counts up from prompt to prompt."""
     seed = params.pop("sampling_seed", 0)
     given = {"temperature": 0.0, "ignore_eos": True, "max_new_tokens": new_tokens, **params}
@@ -38,15 +38,13 @@ def run(engine: Engine, prompts: Sequence[Sequence[int]], new_tokens: int = 32, 
         assert progress.finished
         left.release()
 
-    sequences = []
+    requests = []
     for number, prompt in enumerate(prompts):
         stops = frozenset() if wanted.ignore_eos else engine.eos
         stop = StopCheck(wanted.stop, stops, partial(TextStream, engine.tokenizer))
-        sequences.append(
-            EngineSequence(f"r{number}.", list(prompt), len(prompt), wanted, new_tokens, seed + number, stop)
-        )
-    for sequence in sequences:
-        engine.scheduler.submit(sequence, listen, streams=False)
-    for _ in sequences:
+        requests.append(Request(f"r{number}.", list(prompt), len(prompt), wanted, new_tokens, seed + number, stop))
+    for request in requests:
+        engine.scheduler.submit(request, listen, streams=False)
+    for _ in requests:
         assert left.acquire(timeout=120), engine.scheduler.failure
-    return sequences
+    return requests

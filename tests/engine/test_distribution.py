@@ -28,10 +28,10 @@ def test_the_second_and_third_token_have_the_targets_distribution(algorithm: str
     flags = [*models.draft_flags(algorithm, shape), "--max-running-requests", "8"]
     params = {"temperature": 1.0, "top_k": 4}
     with local_engine(models.target, *flags) as engine:
-        sequences = run(engine, [PROMPT] * DRAWS, new_tokens=3, sampling_seed=10, **params)
-    assert sum(sequence.spec.correct_drafts for sequence in sequences) > DRAWS / 10
+        requests = run(engine, [PROMPT] * DRAWS, new_tokens=3, sampling_seed=10, **params)
+    assert sum(request.spec.correct_drafts for request in requests) > DRAWS / 10
     model = Llama.load(models.target, "", 64)
-    drawn = Counter(tuple(sequence.outputs) for sequence in sequences)
+    drawn = Counter(tuple(request.outputs) for request in requests)
     expected = paths(model, 3)
     assert set(drawn) <= set(expected)
     statistic, cells = chi_square(drawn, expected)

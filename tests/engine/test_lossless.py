@@ -10,7 +10,7 @@ import pytest
 from specforge.engine.attention import Step
 from specforge.engine.build import Engine
 from specforge.engine.model import Llama
-from specforge.engine.sequence import Sequence as EngineSequence
+from specforge.engine.request import Request
 from tests.engine import tiny
 from tests.engine.conftest import Models
 from tests.engine.local import local_engine, run
@@ -28,9 +28,7 @@ SHAPES = [
 TIE = 1e-4
 
 
-def assert_identical_but_for_ties(
-    target: Path, expected: Sequence[EngineSequence], found: Sequence[EngineSequence]
-) -> None:
+def assert_identical_but_for_ties(target: Path, expected: Sequence[Request], found: Sequence[Request]) -> None:
     """At most 1 % of the answers differ, and each of these from a tie of logits on."""
     different = [pair for pair in zip(expected, found, strict=True) if pair[0].outputs != pair[1].outputs]
     assert len(different) <= len(expected) // 100
@@ -49,7 +47,7 @@ def _gap(target: Path, tokens: list[int], other: int) -> float:
     return float(last.max() - last[other])
 
 
-def compare(models: Models, algorithm: str, shape: str, count: int, slots: int) -> list[EngineSequence]:
+def compare(models: Models, algorithm: str, shape: str, count: int, slots: int) -> list[Request]:
     prompts = tiny.prompts(count)
     flags = ["--max-running-requests", str(slots)]
     with local_engine(models.target, *flags) as plain:
@@ -60,23 +58,23 @@ def compare(models: Models, algorithm: str, shape: str, count: int, slots: int) 
     return found
 
 
-def assert_counts_agree(sequences: Sequence[EngineSequence]) -> None:
+def assert_counts_agree(requests: Sequence[Request]) -> None:
     """The histogram, the steps and the tokens tell the same story."""
-    for sequence in sequences:
-        spec = sequence.spec
+    for request in requests:
+        spec = request.spec
         assert sum(spec.histogram) == spec.verify_steps
         assert sum(i * count for i, count in enumerate(spec.histogram)) == spec.correct_drafts
         # The first token is prefill's; correct drafts beyond the limit are counted but not kept.
-        assert sequence.output_length <= 1 + spec.verify_steps + spec.correct_drafts
-        assert sequence.output_length > spec.verify_steps + spec.correct_drafts - max(len(spec.histogram), 1)
+        assert request.output_length <= 1 + spec.verify_steps + spec.correct_drafts
+        assert request.output_length > spec.verify_steps + spec.correct_drafts - max(len(spec.histogram), 1)
 
 
 @pytest.mark.parametrize("algorithm, shape", SHAPES)
 def test_greedy_answers_are_the_targets(algorithm: str, shape: str, models: Models) -> None:
-    sequences = compare(models, algorithm, shape, count=16, slots=3)
-    assert_counts_agree(sequences)
+    requests = compare(models, algorithm, shape, count=16, slots=3)
+    assert_counts_agree(requests)
     # Otherwise acceptance was not tried at all.
-    assert sum(sequence.spec.correct_drafts for sequence in sequences) > 20
+    assert sum(request.spec.correct_drafts for request in requests) > 20
 
 
 @pytest.mark.slow
@@ -90,9 +88,9 @@ def test_sampled_answers_with_a_seed_are_the_targets(algorithm: str, shape: str,
     prompts = tiny.prompts(12)
     params = {"temperature": 0.8, "top_p": 0.9, "frequency_penalty": 0.4, "sampling_seed": 3}
     with local_engine(models.target) as plain:
-        expected = [sequence.outputs for sequence in run(plain, prompts, **params)]
+        expected = [request.outputs for request in run(plain, prompts, **params)]
     with local_engine(models.target, *models.draft_flags(algorithm, shape)) as drafting:
-        assert [sequence.outputs for sequence in run(drafting, prompts, **params)] == expected
+        assert [request.outputs for request in run(drafting, prompts, **params)] == expected
 
 
 def test_a_reused_prefix_changes_nothing(models: Models) -> None:
@@ -103,19 +101,19 @@ def test_a_reused_prefix_changes_nothing(models: Models) -> None:
         expected = run(fresh, prompts)
     with local_engine(models.target, *flags, "--max-running-requests", "2") as reusing:
         found = run(reusing, prompts)
-    assert [sequence.cached for sequence in expected] == [0] * 6
+    assert [request.cached for request in expected] == [0] * 6
     # The cell of the last common token depends on the token after it.
-    assert [sequence.cached for sequence in found[1:]] == [len(common) - 1] * 5
-    assert [sequence.outputs for sequence in found] == [sequence.outputs for sequence in expected]
-    assert [sequence.spec for sequence in found] == [sequence.spec for sequence in expected]
+    assert [request.cached for request in found[1:]] == [len(common) - 1] * 5
+    assert [request.outputs for request in found] == [request.outputs for request in expected]
+    assert [request.spec for request in found] == [request.spec for request in expected]
 
 
 def test_a_long_prompt_is_read_in_pieces(models: Models) -> None:
     prompts = tiny.prompts(2, shortest=400, longest=450)
     with local_engine(models.target) as plain:
-        expected = [sequence.outputs for sequence in run(plain, prompts, 16)]
+        expected = [request.outputs for request in run(plain, prompts, 16)]
     with local_engine(models.target, *models.draft_flags("EAGLE3", "3,1,4")) as drafting:
-        assert [sequence.outputs for sequence in run(drafting, prompts, 16)] == expected
+        assert [request.outputs for request in run(drafting, prompts, 16)] == expected
 
 
 def test_flush_makes_the_engine_forget(models: Models) -> None:

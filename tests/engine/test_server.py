@@ -53,7 +53,7 @@ def test_of_several_prompts_none_runs_if_one_is_refused(served: Served) -> None:
 
 @pytest.mark.parametrize("path", ["/generate", "/v1/chat/completions"])
 def test_a_client_that_hangs_up_frees_its_slot(path: str, served: Served) -> None:
-    body = {"input_ids": PROMPT, "sampling_params": LONG} if path == "/generate" else {**CHAT, "max_tokens": 400}
+    body = {"input_ids": PROMPT, "sampling_params": LONG} if path == "/generate" else {**CHAT, "max_tokens": 1900}
     streaming = post(served.url, path, {**body, "stream": True}, stream=True)
     next(streaming.iter_lines())
     streaming.close()
@@ -68,6 +68,20 @@ def test_a_client_that_hangs_up_before_its_answer_frees_its_slot(served: Served)
         client.sendall(head + body)
         wait_until(lambda: not idle(served.url), within=20, what="the request to run")
     wait_until(lambda: idle(served.url), within=20, what="its slot to be free")
+
+
+def test_a_hang_up_ends_no_request_whose_id_only_begins_alike(served: Served) -> None:
+    def started(rid: str, new_tokens: int) -> requests.Response:
+        params = {**GREEDY, "max_new_tokens": new_tokens}
+        body = {"input_ids": PROMPT, "sampling_params": params, "stream": True, "rid": rid}
+        response = post(served.url, "/generate", body, stream=True)
+        assert b"data: " in response.raw.readline()
+        return response
+
+    other, hung = started("r10", 600), started("r1", 2000)
+    hung.close()
+    last = [line for line in other.iter_lines() if line][-2]
+    assert json.loads(last.removeprefix(b"data: "))["meta_info"]["finish_reason"] == {"type": "length", "length": 600}
 
 
 def test_a_request_that_waits_can_be_aborted(served: Served) -> None:

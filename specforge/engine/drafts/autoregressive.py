@@ -4,7 +4,7 @@ The draft model reads each position's *next* token. So its first draft after a v
 and its cells depend on one token more than the target's.
 """
 
-from collections.abc import Sequence as Items
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from specforge.engine.attention import Step
 from specforge.engine.cache import SlotCache
 from specforge.engine.drafts.seed import Seed
 from specforge.engine.kernels import Array, Ints, softmax
-from specforge.engine.sequence import Sequence
+from specforge.engine.request import Request
 from specforge.engine.tree import Beam, DraftTree, chain, largest
 from specforge.engine.verify import Verdict
 
@@ -52,19 +52,19 @@ class AutoregressiveDrafter:
         self._cache = model.new_cache(slots)
         self.caches: tuple[SlotCache, ...] = (self._cache,)
 
-    def prefill(self, sequence: Sequence, start: int, following: Ints, features: Array | None, last: bool) -> None:
+    def prefill(self, request: Request, start: int, following: Ints, features: Array | None, last: bool) -> None:
         """Read a stretch of the prompt; at its end, leave the first draft's seed."""
         count = len(following)
-        step = Step(sequence.slot, np.array([start]), start + np.arange(count)[None], np.tri(count, dtype=np.bool_))
+        step = Step(request.slot, np.array([start]), start + np.arange(count)[None], np.tri(count, dtype=np.bool_))
         hidden = self._model.forward(following, features, step, self._cache)
         if last:
-            (sequence.draft_seed,) = self._seeds(hidden[:, -1:])
+            (request.draft_seed,) = self._seeds(hidden[:, -1:])
 
-    def draft(self, sequences: Items[Sequence]) -> DraftTree:
+    def draft(self, requests: Sequence[Request]) -> DraftTree:
         """Drafts from each request's seed."""
-        seeds = [sequence.draft_seed for sequence in sequences if sequence.draft_seed is not None]
-        roots = np.array([sequence.tokens[-1] for sequence in sequences])
-        lengths = np.array([sequence.filled for sequence in sequences])
+        seeds = [request.draft_seed for request in requests if request.draft_seed is not None]
+        roots = np.array([request.tokens[-1] for request in requests])
+        lengths = np.array([request.filled for request in requests])
         hidden = None
         if self._model.recurrent:
             hidden = np.stack([seed.hidden for seed in seeds if seed.hidden is not None], axis=1)
@@ -74,7 +74,7 @@ class AutoregressiveDrafter:
         return self._tree(roots, lengths, tokens, np.stack([seed.probabilities for seed in seeds]), hidden)
 
     def accept(
-        self, sequences: Items[Sequence], lengths: Ints, verdicts: Items[Verdict], features: Array | None
+        self, requests: Sequence[Request], lengths: Ints, verdicts: Sequence[Verdict], features: Array | None
     ) -> None:
         """Read the verified tokens, with the target's states, over the cells that drafting filled provisionally."""
         longest = max(len(verdict.path) for verdict in verdicts)
@@ -90,8 +90,8 @@ class AutoregressiveDrafter:
         hidden = self._model.forward(tokens.ravel(), features, step, self._cache)
         last = np.arange(len(verdicts)) * longest + ends
         seeds = self._seeds(np.ascontiguousarray(hidden[:, last]))
-        for sequence, seed in zip(sequences, seeds, strict=True):
-            sequence.draft_seed = seed
+        for request, seed in zip(requests, seeds, strict=True):
+            request.draft_seed = seed
 
     def flush(self) -> None:
         """A draft model learns nothing."""

@@ -1,13 +1,13 @@
 """What the scheduler asks of an algorithm."""
 
-from collections.abc import Sequence as Items
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from specforge.engine.cache import SlotCache
 from specforge.engine.kernels import Array, Ints
-from specforge.engine.sequence import Sequence
+from specforge.engine.request import Request
 from specforge.engine.tree import DraftTree, chain
 from specforge.engine.verify import Verdict
 
@@ -26,18 +26,18 @@ class Drafter(Protocol):
     scratch: int
     """Cells past the verified ones that a draft or its verification may fill."""
 
-    def prefill(self, sequence: Sequence, start: int, following: Ints, features: Array | None, last: bool) -> None:
+    def prefill(self, request: Request, start: int, following: Ints, features: Array | None, last: bool) -> None:
         """Read the prompt's tokens start ... start + n - 1 of a request, as the target just did.
 
         `following`: the token after each, [n]; `features`: the target's captured states, [f, n];
         `last`: whether the prompt ends here.
         """
 
-    def draft(self, sequences: Items[Sequence]) -> DraftTree:
+    def draft(self, requests: Sequence[Request]) -> DraftTree:
         """A tree for each request."""
 
     def accept(
-        self, sequences: Items[Sequence], lengths: Ints, verdicts: Items[Verdict], features: Array | None
+        self, requests: Sequence[Request], lengths: Ints, verdicts: Sequence[Verdict], features: Array | None
     ) -> None:
         """Learn the verified tokens. `lengths`: cells filled before them, [B]; `features`: of all nodes, [f, B x D]."""
 
@@ -54,15 +54,15 @@ class NoDraft:
     pairs = False
     scratch = 1
 
-    def prefill(self, sequence: Sequence, start: int, following: Ints, features: Array | None, last: bool) -> None:
+    def prefill(self, request: Request, start: int, following: Ints, features: Array | None, last: bool) -> None:
         """Nothing to read."""
 
-    def draft(self, sequences: Items[Sequence]) -> DraftTree:
+    def draft(self, requests: Sequence[Request]) -> DraftTree:
         """The roots."""
-        return chain(np.array([[sequence.tokens[-1]] for sequence in sequences]))
+        return chain(np.array([[request.tokens[-1]] for request in requests]))
 
     def accept(
-        self, sequences: Items[Sequence], lengths: Ints, verdicts: Items[Verdict], features: Array | None
+        self, requests: Sequence[Request], lengths: Ints, verdicts: Sequence[Verdict], features: Array | None
     ) -> None:
         """Nothing to learn."""
 

@@ -1,14 +1,14 @@
 """NGRAM: drafts are what followed the same tokens before, in this request's context or in earlier answers."""
 
 from collections import defaultdict
-from collections.abc import Sequence as Items
+from collections.abc import Sequence
 from itertools import takewhile
 
 import numpy as np
 
 from specforge.engine.cache import SlotCache
 from specforge.engine.kernels import Array, Ints
-from specforge.engine.sequence import Sequence
+from specforge.engine.request import Request
 from specforge.engine.tree import DraftTree
 from specforge.engine.verify import Verdict
 
@@ -38,7 +38,7 @@ class Corpus:
         self._streams.clear()
         self._ends.clear()
 
-    def extend(self, stream: str, tokens: Items[int]) -> None:
+    def extend(self, stream: str, tokens: Sequence[int]) -> None:
         """Append to a stream."""
         known = self._streams.setdefault(stream, [])
         for token in tokens:
@@ -49,7 +49,7 @@ class Corpus:
                 self._ends[known[-2], token].append(end)
         self.tokens += len(tokens)
 
-    def continuations(self, context: Items[int], length: int) -> list[list[int]]:
+    def continuations(self, context: Sequence[int], length: int) -> list[list[int]]:
         """What followed the end of `context` before, up to `length` tokens each: the longest matches first, then the
         latest."""
         places = self._ends.get(tuple(context[-2:])) or self._ends.get(tuple(context[-1:])) or []
@@ -74,41 +74,41 @@ class NgramDrafter:
         self.nodes = self.scratch = nodes
         self.corpus = Corpus()
 
-    def prefill(self, sequence: Sequence, start: int, following: Ints, features: Array | None, last: bool) -> None:
+    def prefill(self, request: Request, start: int, following: Ints, features: Array | None, last: bool) -> None:
         """Remember the prompt and the first token after it."""
         del start, following, features
         if last:
             if self.corpus.tokens > _CAPACITY:
                 self.corpus.clear()
-            self.corpus.extend(sequence.rid, sequence.tokens)
+            self.corpus.extend(request.rid, request.tokens)
 
-    def draft(self, sequences: Items[Sequence]) -> DraftTree:
+    def draft(self, requests: Sequence[Request]) -> DraftTree:
         """The likeliest continuations of each context."""
-        tokens = np.zeros((len(sequences), self.nodes), np.int64)
-        parents = np.full((len(sequences), self.nodes), -1)
-        for row, sequence in enumerate(sequences):
-            context = sequence.tokens[-_MATCHED_AT_MOST:]
+        tokens = np.zeros((len(requests), self.nodes), np.int64)
+        parents = np.full((len(requests), self.nodes), -1)
+        for row, request in enumerate(requests):
+            context = request.tokens[-_MATCHED_AT_MOST:]
             drafts = merged(self.corpus.continuations(context, self.nodes - 1), self.nodes - 1)
-            tokens[row, 0] = sequence.tokens[-1]
+            tokens[row, 0] = request.tokens[-1]
             for node, (parent, token) in enumerate(drafts, start=1):
                 tokens[row, node], parents[row, node] = token, parent
         return DraftTree(tokens, parents)
 
     def accept(
-        self, sequences: Items[Sequence], lengths: Ints, verdicts: Items[Verdict], features: Array | None
+        self, requests: Sequence[Request], lengths: Ints, verdicts: Sequence[Verdict], features: Array | None
     ) -> None:
         """Remember the verified tokens."""
         del lengths, features
-        for sequence, verdict in zip(sequences, verdicts, strict=True):
-            known = [] if sequence.rid in self.corpus else sequence.tokens
-            self.corpus.extend(sequence.rid, [*known, *verdict.tokens])
+        for request, verdict in zip(requests, verdicts, strict=True):
+            known = [] if request.rid in self.corpus else request.tokens
+            self.corpus.extend(request.rid, [*known, *verdict.tokens])
 
     def flush(self) -> None:
         """Forget all streams."""
         self.corpus.clear()
 
 
-def merged(continuations: Items[Items[int]], room: int) -> list[tuple[int, int]]:
+def merged(continuations: Sequence[Sequence[int]], room: int) -> list[tuple[int, int]]:
     """A tree of at most `room` nodes below a root: (parent, token) of nodes 1, 2, ...
 
     Each continuation may take half of the room that is left, so that the likeliest goes deep and others still get in;

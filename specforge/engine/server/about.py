@@ -180,9 +180,10 @@ class About:
         body = await read_object(request, required=False)
         rid = typed(body, "rid", str, "")
         if typed(body, "abort_all", bool, False):
-            self._engine.scheduler.abort(None)
+            self._engine.scheduler.abort(lambda _: True)
         elif rid:
-            self._engine.scheduler.abort(rid)
+            # SGLang matches by the beginning.
+            self._engine.scheduler.abort(lambda running: running.rid.startswith(rid))
         return web.Response()
 
     async def _flush(self) -> bool:

@@ -160,12 +160,12 @@ class _Completion:
         }
         if self._details:
             nodes = self._generator.engine.nodes
-            details = [spec_tokens_details(generation.sequence, nodes) for generation in generations]
+            details = [spec_tokens_details(generation.request, nodes) for generation in generations]
             answer["sglext"] = {"spec_tokens_details": details[0] if len(details) == 1 else details}
         return answer
 
     def _choice(self, index: int, generation: Generation, update: Update) -> dict[str, Any]:
-        sequence = generation.sequence
+        request = generation.request
         choice: dict[str, Any] = {"index": index}
         if self._chat:
             choice["message"] = {"role": "assistant", "content": update.text, "reasoning_content": None}
@@ -173,10 +173,10 @@ class _Completion:
             choice["text"] = update.text
         choice |= {"logprobs": None, **_finish(generation)}
         if self._body.get("return_token_ids"):
-            choice["prompt_token_ids"] = sequence.tokens[: sequence.prompt_length]
+            choice["prompt_token_ids"] = request.tokens[: request.prompt_length]
             choice["response_token_ids"] = update.tokens
         if self._body.get("return_meta_info"):
-            choice["meta_info"] = meta_info(sequence, self._generator.engine, len(update.tokens), finished=True)
+            choice["meta_info"] = meta_info(request, self._generator.engine, len(update.tokens), finished=True)
         return choice
 
     async def _stream(self, request: web.Request, generations: list[Generation]) -> web.StreamResponse:
@@ -224,7 +224,7 @@ class _Completion:
         head, chunks = self._head(generations[0], ".chunk"), []
         if self._details:
             nodes = self._generator.engine.nodes
-            details = [spec_tokens_details(generation.sequence, nodes) for generation in generations]
+            details = [spec_tokens_details(generation.request, nodes) for generation in generations]
             shown = details[0] if len(details) == 1 else details
             chunks.append({**head, "choices": [], "usage": None, "sglext": {"spec_tokens_details": shown}})
         if self._options.get("include_usage"):
@@ -233,15 +233,15 @@ class _Completion:
 
     def _head(self, generation: Generation, suffix: str) -> dict[str, Any]:
         kind = f"chat.completion{suffix}" if self._chat else "text_completion"
-        return {"id": generation.sequence.rid, "object": kind, "created": self._created, "model": self._model}
+        return {"id": generation.request.rid, "object": kind, "created": self._created, "model": self._model}
 
     def _usage(self, generations: list[Generation], produced: int) -> dict[str, Any]:
         report = self._generator.engine.arguments.enable_cache_report
-        first = generations[0].sequence
+        first = generations[0].request
         return usage(first.prompt_length, produced, first.cached if report else None)
 
 
 def _finish(generation: Generation) -> dict[str, Any]:
-    finish = generation.sequence.finish
+    finish = generation.request.finish
     assert finish is not None
     return {"finish_reason": finish.kind, "matched_stop": finish.detail.get("matched")}

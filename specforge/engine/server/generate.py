@@ -66,7 +66,7 @@ async def _stream(
 
 
 def _answer(generation: Generation, update: Update, generator: Generator) -> dict[str, Any]:
-    meta = meta_info(generation.sequence, generator.engine, len(update.tokens), finished=update.finished)
+    meta = meta_info(generation.request, generator.engine, len(update.tokens), finished=update.finished)
     return {"text": update.text, "output_ids": update.tokens, "meta_info": meta}
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from specforge.engine.build import Engine
+from specforge.engine.request import Request
 from specforge.engine.sampling import SamplingParams
 from specforge.engine.scheduler import Progress
-from specforge.engine.sequence import Sequence as EngineSequence
 from specforge.engine.stopping import StopCheck
 from specforge.engine.tokenizer import TextStream
 from specforge.errors import RequestError
@@ -30,8 +30,8 @@ class Update:
 class Generation:
     """One request on its way. Leaving the `updates` loop early aborts it, so that its slot is freed."""
 
-    def __init__(self, sequence: EngineSequence, engine: Engine) -> None:
-        self.sequence = sequence
+    def __init__(self, request: Request, engine: Engine) -> None:
+        self.request = request
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[Progress] = asyncio.Queue()
@@ -44,7 +44,7 @@ class Generation:
 
     async def updates(self) -> AsyncIterator[Update]:
         """The answer as it grows; a slow reader misses intermediate states. The last one is finished."""
-        stream = TextStream(self._engine.tokenizer, skip_special=self.sequence.params.skip_special_tokens)
+        stream = TextStream(self._engine.tokenizer, skip_special=self.request.params.skip_special_tokens)
         tokens: list[int] = []
         finished = False
         try:
@@ -55,22 +55,22 @@ class Generation:
                 new = list(itertools.chain.from_iterable(progress.tokens for progress in arrived))
                 finished = arrived[-1].finished
                 tokens.extend(new)
-                yield Update(self._text(stream, new, finished), tokens, finished)
+                yield Update(self._text(stream, new, finished), tokens.copy(), finished)
         finally:
             if not finished:
-                self._engine.scheduler.abort(self.sequence.rid)
+                self._engine.scheduler.abort(lambda request: request is self.request)
 
     async def result(self) -> Update:
         """The finished answer."""
         return [update async for update in self.updates()][-1]
 
     def _text(self, stream: TextStream, new: list[int], finished: bool) -> str:
-        finish = self.sequence.finish
+        finish = self.request.finish
         if not finished or finish is None:
             stream.feed(new)
             return stream.text
         matched = finish.detail.get("matched")
-        trims = not self.sequence.params.no_stop_trim
+        trims = not self.request.params.no_stop_trim
         stream.feed(new[:-1] if isinstance(matched, int) and trims else new)
         stream.finish()
         if isinstance(matched, str):
@@ -100,7 +100,7 @@ class Generator:
         limit = room if params.max_new_tokens is None else min(params.max_new_tokens, room)
         stops = frozenset() if params.ignore_eos else frozenset(params.stop_token_ids) | engine.eos
         seed = params.sampling_seed
-        sequence = EngineSequence(
+        request = Request(
             rid=rid,
             tokens=list(prompt),
             prompt_length=len(prompt),
@@ -110,11 +110,11 @@ class Generator:
             seed=(engine.arguments.random_seed << 32) + next(self._served) if seed is None else seed,
             stop=StopCheck(params.stop, stops, partial(TextStream, engine.tokenizer)),
         )
-        return partial(self._start, sequence, streams)
+        return partial(self._start, request, streams)
 
-    def _start(self, sequence: EngineSequence, streams: bool) -> Generation:
-        generation = Generation(sequence, self.engine)
-        self.engine.scheduler.submit(sequence, generation.listen, streams=streams)
+    def _start(self, request: Request, streams: bool) -> Generation:
+        generation = Generation(request, self.engine)
+        self.engine.scheduler.submit(request, generation.listen, streams=streams)
         return generation
 
     def _check(self, prompt: Sequence[int], params: SamplingParams) -> None:

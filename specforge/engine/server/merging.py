@@ -9,7 +9,8 @@ from specforge.engine.server.generation import Generation, Update
 
 async def merged(generations: Sequence[Generation]) -> AsyncIterator[tuple[int, Update]]:
     """Updates with the index of their generation. Leaving early aborts those that still run."""
-    queue: asyncio.Queue[tuple[int, Update]] = asyncio.Queue()
+    # Room for one: who reads slowly gets fewer updates, not later ones.
+    queue: asyncio.Queue[tuple[int, Update]] = asyncio.Queue(maxsize=1)
 
     async def forward(index: int, generation: Generation) -> None:
         async with aclosing(generation.updates()) as updates:  # type: ignore[type-var]

@@ -3,21 +3,21 @@
 from typing import Any
 
 from specforge.engine.build import Engine
-from specforge.engine.sequence import Sequence
+from specforge.engine.request import Request
 
 _VERSION = "default"
 """SGLang's name for weights that were never exchanged while running."""
 
 
-def spec_fields(sequence: Sequence, nodes: int) -> dict[str, Any]:
+def spec_fields(request: Request, nodes: int) -> dict[str, Any]:
     """The speculative fields; empty where the request was never verified. `nodes`: of a draft tree."""
-    spec = sequence.spec
+    spec = request.spec
     if spec.verify_steps == 0:
         return {}
     proposed = spec.verify_steps * (nodes - 1)
     return {
         "spec_accept_rate": spec.correct_drafts / proposed,
-        "spec_accept_length": sequence.output_length / spec.verify_steps,
+        "spec_accept_length": request.output_length / spec.verify_steps,
         "spec_num_correct_drafts": spec.correct_drafts,
         "spec_num_proposed_drafts": proposed,
         "spec_verify_ct": spec.verify_steps,
@@ -25,43 +25,43 @@ def spec_fields(sequence: Sequence, nodes: int) -> dict[str, Any]:
     }
 
 
-def spec_tokens_details(sequence: Sequence, nodes: int) -> dict[str, Any] | None:
+def spec_tokens_details(request: Request, nodes: int) -> dict[str, Any] | None:
     """The same under `sglext`, with the fields that only other algorithms fill."""
-    given = spec_fields(sequence, nodes)
+    given = spec_fields(request, nodes)
     if not given:
         return None
     return {**given, "spec_cap_length": 0.0, "spec_block_accept_length": 0.0, "spec_cap_lens_histogram": []}
 
 
-def meta_info(sequence: Sequence, engine: Engine, produced: int, *, finished: bool) -> dict[str, Any]:
+def meta_info(request: Request, engine: Engine, produced: int, *, finished: bool) -> dict[str, Any]:
     """`meta_info` of a request that has given `produced` tokens to its client."""
-    finish = sequence.finish if finished else None
-    times = sequence.times
+    finish = request.finish if finished else None
+    times = request.times
     meta: dict[str, Any] = {
-        "id": sequence.rid,
+        "id": request.rid,
         "finish_reason": finish.as_json() if finish else None,
-        "prompt_tokens": sequence.prompt_length,
+        "prompt_tokens": request.prompt_length,
         "weight_version": _VERSION,
         "num_retractions": 0,
         "reasoning_tokens": 0,
         "completion_tokens": produced,
-        "cached_tokens": sequence.cached,
-        "cached_tokens_details": {"device": sequence.cached, "host": 0} if sequence.cached else None,
+        "cached_tokens": request.cached,
+        "cached_tokens_details": {"device": request.cached, "host": 0} if request.cached else None,
         "dp_rank": None,
     }
     if not finish:
         return meta
     meta["weight_versions"] = [{"version": _VERSION, "start": 0, "end": produced}]
     meta["e2e_latency"] = times.finished - times.received
-    meta.update(spec_fields(sequence, engine.nodes))
+    meta.update(spec_fields(request, engine.nodes))
     if engine.arguments.enable_metrics:
-        meta.update(_timings(sequence, produced))
+        meta.update(_timings(request, produced))
     return meta
 
 
-def _timings(sequence: Sequence, produced: int) -> dict[str, Any]:
+def _timings(request: Request, produced: int) -> dict[str, Any]:
     """Timings in seconds; moments as seconds since the epoch."""
-    times = sequence.times
+    times = request.times
     timings: dict[str, Any] = {
         "request_received_ts": times.received_at,
         "request_finished_ts": times.on_wall(times.finished),
