@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from specforge.datasets import make_scorer, unscored_reason
 from specforge.errors import SpecForgeError
 from specforge.matrix import BenchmarkSpec
 from specforge.measurement.cell import INTERRUPTED, CellPlan, measure_cell
@@ -65,10 +64,10 @@ def _plan(run: Run, server: ServerOfRun, spec: BenchmarkSpec) -> CellPlan:
         max_new_tokens=settings.max_new_tokens or drawn.max_new_tokens,
         largest_tree=settings.largest_tree,
         rounds=run.rounds,
-        scorer=make_scorer(drawn.name, settings.scoring),
-        unscored=unscored_reason(drawn.name, settings.scoring),
+        scorer=run.scorers.of(drawn.name),
+        unscored=run.scorers.why_none(drawn.name),
         rows_path=run.files.rows_path(str(server.config), str(spec)),
-        environment=run.environment(server.server),
+        environment={**run.environment(server.server), "code_isolation": run.scorers.isolation(drawn.name)},
     )
 
 

@@ -17,7 +17,7 @@ from specforge.backends.base import Backend, Server
 from specforge.backends.command import algorithm_for
 from specforge.backends.identity import capacity_warning
 from specforge.backends.launch import Launcher
-from specforge.datasets import load
+from specforge.datasets import load, resolve
 from specforge.datasets.model import Benchmark
 from specforge.errors import DatasetError, RecordError, ServerError, SpecForgeError, UsageError
 from specforge.matrix import BenchmarkSpec, SpecConfig
@@ -27,6 +27,7 @@ from specforge.measurement.target import Target
 from specforge.plugin.entries import CellEntry, RunDocument
 from specforge.plugin.gate import SPEED_ROUNDS, read_gate
 from specforge.plugin.options import any_given, option
+from specforge.plugin.scorers import Scorers
 from specforge.plugin.settings import Settings, read_settings
 from specforge.results.cell import Cell
 from specforge.results.compare import compare_runs
@@ -147,6 +148,7 @@ class Run:
         against = option(config, "lossless_against")
         self._lossless_against = load_run(against) if against else None
         self.rounds = settings.rounds or (SPEED_ROUNDS if self._gate.gates_speed else 1)
+        self.scorers = Scorers(specs, settings.scoring)
         for spec in specs:
             self._begin_loading(spec)
         self.files = RunFiles(settings.output_dir, settings.name, self.started)
@@ -158,7 +160,7 @@ class Run:
     def _begin_loading(self, spec: BenchmarkSpec) -> None:
         """Reads local rows now, so that a wrong file costs no server's start; the Hub's while the first one starts."""
         options = self.settings.load
-        if options.samples or spec.name in options.dataset_paths:
+        if options.samples or resolve(spec).name in options.dataset_paths:
             future: Future[Benchmark] = Future()
             future.set_result(load(spec, options))
         else:

@@ -24,6 +24,7 @@ from specforge.matrix import (
     parse_benchmarks,
     parse_configs,
 )
+from specforge.scoring.sandbox.settings import SandboxSettings
 
 _SGLANG_PORT = 30000
 
@@ -113,6 +114,7 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
             judge_model=get("judge_model"),
             judge_api_key=get("judge_api_key"),
             allow_code_execution=get("allow_code_execution"),
+            sandbox=SandboxSettings(kind=get("code_sandbox"), unsafe=get("unsafe_code_execution")),
         ),
         rounds=get("rounds"),
         max_failed=get("max_failed"),
