@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -71,16 +72,17 @@ def test_a_client_that_hangs_up_before_its_answer_frees_its_slot(served: Served)
 
 
 def test_a_hang_up_ends_no_request_whose_id_only_begins_alike(served: Served) -> None:
-    def started(rid: str, new_tokens: int) -> requests.Response:
+    def started(rid: str, new_tokens: int) -> tuple[requests.Response, Iterator[bytes]]:
         params = {**GREEDY, "max_new_tokens": new_tokens}
         body = {"input_ids": PROMPT, "sampling_params": params, "stream": True, "rid": rid}
         response = post(served.url, "/generate", body, stream=True)
-        assert b"data: " in response.raw.readline()
-        return response
+        lines = response.iter_lines()
+        next(lines)
+        return response, lines
 
-    other, hung = started("r10", 600), started("r1", 2000)
+    (_, others), (hung, _) = started("r10", 600), started("r1", 2000)
     hung.close()
-    last = [line for line in other.iter_lines() if line][-2]
+    last = [line for line in others if line][-2]
     assert json.loads(last.removeprefix(b"data: "))["meta_info"]["finish_reason"] == {"type": "length", "length": 600}
 
 
