@@ -23,10 +23,17 @@ class CodeScorer:
     Args:
         settings: how programs are run.
         progress: called after each program, from any thread.
+        find: what finds out which isolation there is.
     """
 
-    def __init__(self, settings: SandboxSettings, progress: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        progress: Callable[[], None] | None = None,
+        find: Callable[[SandboxSettings], Isolation] = detect,
+    ) -> None:
         self._settings = settings
+        self._find = find
         self._progress = progress
         self._isolation: Isolation | None = None
 
@@ -44,7 +51,7 @@ class CodeScorer:
                 was asked for is not there.
         """
         if self._isolation is None:
-            self._isolation = _accepted(self._settings, detect(self._settings))
+            self._isolation = _accepted(self._settings, self._find(self._settings))
         return self._isolation
 
     def score_all(self, answers: Sequence[Answer]) -> list[Score]:

@@ -92,11 +92,11 @@ class Outside:
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A world of this test's own; the sandbox's folders are made in its temporary folder."""
-    for parent in (tmp_path, *tmp_path.parents):
-        if parent.owner() == Path(tempfile.gettempdir()).owner() and str(parent).startswith(
-            tempfile.gettempdir() + "/"
-        ):
-            parent.chmod(0o755)  # pytest's folders are the user's alone, which is not what is tested
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to(tempfile.gettempdir()):
+            folder.chmod(
+                folder.stat().st_mode | 0o055
+            )  # pytest's folders are the user's alone, which is not tested here
     with socket.create_server(("127.0.0.1", 0)) as listener:
         world = Outside(tmp_path, listener)
         monkeypatch.setenv("SPECFORGE_RED_TEAM", world.token)
@@ -191,7 +191,9 @@ os.execv(sys.executable, [sys.executable, "-S", "-c", "import time; time.sleep(6
 def test_a_killed_run_leaves_no_program(kind: str, sent: signal.Signals, outside: Outside) -> None:
     token = f"lingers{secrets.token_hex(6)}"
     command = [sys.executable, "-c", HOST, kind, LINGERS.replace("@TOKEN@", token)]
-    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(outside.temporary)}, stdout=subprocess.PIPE) as host:
+    with subprocess.Popen(
+        command, env={**os.environ, "TMPDIR": str(outside.temporary)}, stdout=subprocess.PIPE
+    ) as host:
         assert host.stdout is not None
         assert host.stdout.readline() == b"started\n"
         wait_until(lambda: len(mentioning(token)) > 1, within=20, what="the program to run")
