@@ -27,23 +27,26 @@ class ByteStream(Protocol):
         ...
 
 
-async def events(stream: ByteStream) -> AsyncIterator[bytes]:
-    """The data of each server-sent event, without its ``data:`` prefix; ends at ``[DONE]`` or at the stream's end."""
-    pending: list[bytes] = []
-    async for received in stream.iter_any():
-        *lines, rest = received.split(b"\n")
+class EventSplitter:
+    """Cuts received bytes into server-sent events; an event may come in several pieces, and a piece hold several."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+
+    def feed(self, received: bytes) -> list[bytes]:
+        """The data of each event that is whole now, without its ``data:`` prefix; ``[DONE]`` is left out."""
+        lines = received.split(b"\n")
+        if self._pending:
+            # Pieces of one line are few: a chunk is at most some packets long.
+            lines[0] = self._pending + lines[0]
+        self._pending = lines.pop()
+        found = []
         for line in lines:
-            if pending:
-                pending.append(line)
-                line = b"".join(pending)
-                pending.clear()
             if line.startswith(b"data:"):
                 data = line[5:].strip()
-                if data == _DONE:
-                    return
-                yield data
-        if rest:
-            pending.append(rest)
+                if data != _DONE:
+                    found.append(data)
+        return found
 
 
 def tokens_so_far(data: bytes) -> int | None:
@@ -80,11 +83,14 @@ async def read_generate_stream(stream: ByteStream, clock: Any = time.perf_counte
     """
     progress = Reply()
     last = b""
-    async for data in events(stream):
-        count = tokens_so_far(data)
-        if count is not None:
-            _note_tokens(progress, count, clock())
-        last = data
+    feed = EventSplitter().feed
+    async for received in stream.iter_any():
+        now = clock()
+        for data in feed(received):
+            count = tokens_so_far(data)
+            if count is not None:
+                _note_tokens(progress, count, now)
+            last = data
     reply = parse_generate(_decode(last))
     if not reply.finish_reason:
         raise MalformedReply("the stream ended before the answer did")
@@ -103,28 +109,29 @@ async def read_chat_stream(stream: ByteStream, clock: Any = time.perf_counter) -
     text: list[str] = []
     reasoning: list[str] = []
     usage: dict[str, Any] | None = None
-    async for data in events(stream):
+    feed = EventSplitter().feed
+    async for received in stream.iter_any():
         now = clock()
-        chunk = _decode(data)
-        try:
-            for choice in chunk.get("choices") or ():
-                delta = choice.get("delta") or {}
-                content, thought = delta.get("content"), delta.get("reasoning_content")
-                if content:
-                    text.append(content)
-                if thought:
-                    reasoning.append(thought)
-                if (content or thought) and reply.first_token_at is None:
-                    reply.first_token_at = now
-                reply.finish_reason = choice.get("finish_reason") or reply.finish_reason
-            if chunk.get("usage"):
-                usage = chunk["usage"]
-                _note_tokens(reply, usage["completion_tokens"], now)
-            details = (chunk.get("sglext") or {}).get("spec_tokens_details")
-            if details:
-                reply.spec = spec_counts(details[0] if isinstance(details, list) else details)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise MalformedReply(f"no chat chunk: {error!r}") from error
+        for chunk in map(_decode, feed(received)):
+            try:
+                for choice in chunk.get("choices") or ():
+                    delta = choice.get("delta") or {}
+                    content, thought = delta.get("content"), delta.get("reasoning_content")
+                    if content:
+                        text.append(content)
+                    if thought:
+                        reasoning.append(thought)
+                    if (content or thought) and reply.first_token_at is None:
+                        reply.first_token_at = now
+                    reply.finish_reason = choice.get("finish_reason") or reply.finish_reason
+                if chunk.get("usage"):
+                    usage = chunk["usage"]
+                    _note_tokens(reply, usage["completion_tokens"], now)
+                details = (chunk.get("sglext") or {}).get("spec_tokens_details")
+                if details:
+                    reply.spec = spec_counts(details[0] if isinstance(details, list) else details)
+            except (KeyError, TypeError, AttributeError) as error:
+                raise MalformedReply(f"no chat chunk: {error!r}") from error
     if usage is None or not reply.finish_reason:
         raise MalformedReply("the stream ended before the answer did")
     reply.text = "".join(text)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from specforge.client.measured import MeasuredClient
 from specforge.datasets.model import Message, Prompt
+from specforge.load.schedule import ClosedLoop
 
 Tokenizer = Callable[[Sequence[Message]], Awaitable["list[int] | None"]]
 """Renders messages with the model's chat template and gives their token ids; None where it can't."""
@@ -100,7 +100,7 @@ async def no_tokenizer(messages: Sequence[Message]) -> list[int] | None:  # noqa
 async def prepare(
     prompts: Sequence[Prompt], tokenize: Tokenizer, *, has_images: bool | None = None
 ) -> list[PreparedPrompt]:
-    """Counts and hashes each prompt; a few at a time, in order.
+    """Counts and hashes each prompt, a few at a time; one that is asked several times is counted once.
 
     Args:
         prompts: what will be asked.
@@ -110,7 +110,11 @@ async def prepare(
     Raises:
         RequestFailure: the server went away meanwhile.
     """
-    gate = asyncio.Semaphore(_PARALLEL)
+    hash_of = {_identity(prompt): "" for prompt in prompts}
+    for prompt in prompts:
+        hash_of[_identity(prompt)] = hash_of[_identity(prompt)] or static_hash(prompt)
+    distinct = {hash_of[_identity(prompt)]: prompt for prompt in prompts}
+    known: dict[str, PreparedPrompt] = {}
     followup_cost: dict[str, int] = {}
 
     async def cost(text: str) -> int:
@@ -119,17 +123,24 @@ async def prepare(
             followup_cost[text] = 0 if ids is None else len(ids)
         return followup_cost[text]
 
-    async def one(prompt: Prompt) -> PreparedPrompt:
-        hashed = static_hash(prompt)
+    async def one(item: tuple[str, Prompt]) -> None:
+        hashed, prompt = item
         if prompt.has_image:
             # How many tokens an image takes is the server's secret, so nothing is known of the length.
             reason = "the server's model takes no images" if has_images is False else None
-            return PreparedPrompt(prompt, None, (), hashed, None, reason)
-        async with gate:
-            ids = await tokenize(prompt.messages)
-            followups = tuple([await cost(text) for text in prompt.followups])
+            known[hashed] = PreparedPrompt(prompt, None, (), hashed, None, reason)
+            return
+        ids = await tokenize(prompt.messages)
+        followups = tuple([await cost(text) for text in prompt.followups])
         if ids is None:
-            return PreparedPrompt(prompt, None, (), hashed, None)
-        return PreparedPrompt(prompt, tuple(ids), followups, hashed, token_hash(ids))
+            known[hashed] = PreparedPrompt(prompt, None, (), hashed, None)
+        else:
+            known[hashed] = PreparedPrompt(prompt, tuple(ids), followups, hashed, token_hash(ids))
 
-    return list(await asyncio.gather(*(one(prompt) for prompt in prompts)))
+    await ClosedLoop(_PARALLEL).run(list(distinct.items()), one)
+    return [replace(known[hash_of[_identity(prompt)]], prompt=prompt) for prompt in prompts]
+
+
+def _identity(prompt: Prompt) -> tuple[int, int]:
+    """Prompts that share their texts, as repeats do, without looking into them."""
+    return id(prompt.messages), id(prompt.followups)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -91,6 +91,18 @@ class Connection:
         return self.tokenizer or no_tokenizer
 
 
+class Crew(Protocol):
+    """Who sends the requests: this process, or several."""
+
+    async def warm_up(self, batch: int) -> None:
+        """Sends one batch that is not measured."""
+        ...
+
+    async def round(self, round_index: int, attempt: int) -> tuple[RoundTimes, int]:
+        """Measures one round: its window, and how many requests failed."""
+        ...
+
+
 async def run_load(connection: Connection, load: Load, sink: Sink, self_watch: SelfWatch) -> None:
     """Warms up, then measures every round; rows go to ``sink`` as they land.
 
@@ -99,23 +111,26 @@ async def run_load(connection: Connection, load: Load, sink: Sink, self_watch: S
     """
     client = MeasuredClient(connection.control.endpoint, connection.wire, connection.request_timeout)
     try:
-        await connection.watch.during(_measure(client, connection, load, sink, self_watch))
+        tokenize = connection.tokenizer_over(client, load.sampling)
+        crew = LocalCrew(client, load, tokenize, sink, self_watch, connection.watch.check_alive)
+        await connection.watch.during(measure_rounds(connection, load, sink, crew))
     finally:
         await client.close()
 
 
-async def _measure(
-    client: MeasuredClient, connection: Connection, load: Load, sink: Sink, self_watch: SelfWatch
-) -> None:
-    tokenize = connection.tokenizer_over(client, load.sampling)
-    conversations = Conversations(client, load.sampling, load.limits, tokenize, connection.watch.check_alive)
+async def measure_rounds(connection: Connection, load: Load, sink: Sink, crew: Crew) -> None:
+    """Warms up, then measures every round, once again where a failed or retried request spoilt it.
+
+    Raises:
+        ServerError: the server refused to flush.
+    """
     for batch in range(load.warmup_batches):
-        await _warm_up(client, connection, load, tokenize, batch)
+        await crew.warm_up(batch)
     for round_index in range(load.rounds):
         for attempt in range(2):
             if load.flush:
                 await asyncio.to_thread(connection.control.flush_cache)
-            times, failed = await _round(conversations, load, round_index, attempt, sink, self_watch)
+            times, failed = await crew.round(round_index, attempt)
             if times.usable or attempt == 1:
                 break
             sink.round_again(round_index)
@@ -125,48 +140,58 @@ async def _measure(
             break
 
 
-async def _warm_up(client: MeasuredClient, connection: Connection, load: Load, tokenize: Tokenizer, batch: int) -> None:
-    if not load.warmup:
-        return
-    size = load.concurrency
-    chosen = [load.warmup[(batch * size + i) % len(load.warmup)] for i in range(size)]
-    short = Limits(min(WARMUP_TOKENS, load.limits.max_new_tokens), load.limits.max_model_len, load.limits.largest_tree)
-    conversations = Conversations(client, load.sampling, short, tokenize, connection.watch.check_alive)
+class LocalCrew:
+    """Sends from this process, in the running event loop."""
 
-    async def ask(prepared: PreparedPrompt) -> None:
-        await conversations.run(prepared, 0)
+    def __init__(
+        self,
+        client: MeasuredClient,
+        load: Load,
+        tokenize: Tokenizer,
+        sink: Sink,
+        self_watch: SelfWatch,
+        on_connection_lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._load = load
+        self._sink = sink
+        self._self_watch = self_watch
+        limits = load.limits
+        short = Limits(min(WARMUP_TOKENS, limits.max_new_tokens), limits.max_model_len, limits.largest_tree)
+        self._measured = Conversations(client, load.sampling, limits, tokenize, on_connection_lost)
+        self._warming = Conversations(client, load.sampling, short, tokenize, on_connection_lost)
 
-    await ClosedLoop(size).run(chosen, ask)
+    async def warm_up(self, batch: int) -> None:
+        """See :class:`Crew`."""
+        warmup, size = self._load.warmup, self._load.concurrency
+        chosen = [warmup[(batch * size + i) % len(warmup)] for i in range(size)] if warmup else []
 
+        async def ask(prepared: PreparedPrompt) -> None:
+            await self._warming.run(prepared, 0)
 
-async def _round(
-    conversations: Conversations,
-    load: Load,
-    round_index: int,
-    attempt: int,
-    sink: Sink,
-    self_watch: SelfWatch,
-) -> tuple[RoundTimes, int]:
-    first_sent = float("inf")
-    last_ended = 0.0
-    usable = True
-    failed = 0
+        await ClosedLoop(size).run(chosen, ask)
 
-    async def ask(prepared: PreparedPrompt) -> None:
-        nonlocal first_sent, last_ended, usable, failed
-        outcome = await conversations.run(prepared, round_index)
-        if outcome.replies:
-            first_sent = min(first_sent, outcome.replies[0].sent_at)
-            last_ended = max(last_ended, outcome.replies[-1].ended_at)
-        if outcome.status == "failed":
-            failed += 1
-        if outcome.status == "failed" or outcome.retries:
-            usable = False
-        sink.outcome(outcome, attempt)
+    async def round(self, round_index: int, attempt: int) -> tuple[RoundTimes, int]:
+        """See :class:`Crew`."""
+        first_sent = float("inf")
+        last_ended = 0.0
+        usable = True
+        failed = 0
 
-    began = time.perf_counter()
-    with self_watch.window():
-        await load.schedule.run(load.prompts, ask)
-    if last_ended == 0.0:  # nothing was answered: the window says only how long that took
-        return RoundTimes(began, time.perf_counter(), False), failed
-    return RoundTimes(first_sent, last_ended, usable), failed
+        async def ask(prepared: PreparedPrompt) -> None:
+            nonlocal first_sent, last_ended, usable, failed
+            outcome = await self._measured.run(prepared, round_index)
+            if outcome.replies:
+                first_sent = min(first_sent, outcome.replies[0].sent_at)
+                last_ended = max(last_ended, outcome.replies[-1].ended_at)
+            if outcome.status == "failed":
+                failed += 1
+            if outcome.status == "failed" or outcome.retries:
+                usable = False
+            self._sink.outcome(outcome, attempt)
+
+        began = time.perf_counter()
+        with self._self_watch.window():
+            await self._load.schedule.run(self._load.prompts, ask)
+        if last_ended == 0.0:  # nothing was answered: the window says only how long that took
+            return RoundTimes(began, time.perf_counter(), False), failed
+        return RoundTimes(first_sent, last_ended, usable), failed

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,34 +22,34 @@ class Schedule(Protocol):
         ...
 
 
-async def _gather_or_cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Waits for all; when one raises, or the waiting itself is cancelled, the others are cancelled and awaited."""
-    all_tasks = list(tasks)
-    try:
-        await asyncio.gather(*all_tasks)
-    except BaseException:
-        for task in all_tasks:
-            task.cancel()
-        await asyncio.gather(*all_tasks, return_exceptions=True)
-        raise
-
-
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """``concurrency`` slots; each takes the next item as soon as its own has ended."""
+    """``concurrency`` slots; each takes the next item as soon as its own has ended.
+
+    Attributes:
+        concurrency: the slots.
+        next_place: gives the place of the next item; None for one after the other. Processes that share the items
+            give each other's places here.
+    """
 
     concurrency: int
+    next_place: Callable[[], int] | None = None
 
     async def run(self, items: Sequence[T], job: Job[T]) -> None:
         """See :class:`Schedule`."""
-        queue = iter(items)
+        next_place = self.next_place or itertools.count().__next__
 
         async def slot() -> None:
-            for item in queue:
-                await job(item)
+            while (place := next_place()) < len(items):
+                await job(items[place])
 
         count = min(self.concurrency, len(items))
-        await _gather_or_cancel([asyncio.ensure_future(slot()) for _ in range(count)])
+        slots = [asyncio.ensure_future(slot()) for _ in range(count)]
+        try:
+            await asyncio.gather(*slots)
+        except BaseException:
+            await _cancel(slots)
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,15 @@ class OpenLoop:
         poisson: exponential gaps (Poisson arrivals); else constant ones.
         seed: of the gaps.
         max_in_flight: requests beyond it wait, and count as late; None for no bound.
+        part, parts: this one sends every ``parts``-th item from the ``part``-th on, as one of several processes.
     """
 
     rate: float
     poisson: bool = True
     seed: int = 0
     max_in_flight: int | None = None
+    part: int = 0
+    parts: int = 1
 
     def arrivals(self, count: int) -> list[float]:
         """Seconds after the start at which each of ``count`` items is due; the first at once."""
@@ -77,29 +82,48 @@ class OpenLoop:
     async def run(self, items: Sequence[T], job: Job[T]) -> None:
         """See :class:`Schedule`."""
         loop = asyncio.get_running_loop()
-        gate = asyncio.Semaphore(self.max_in_flight) if self.max_in_flight else None
-        tasks: list[asyncio.Task[None]] = []
+        gate = asyncio.Semaphore(self.max_in_flight) if self.max_in_flight else contextlib.nullcontext()
+        running: set[asyncio.Task[None]] = set()  # those that have ended are let go: there may be a hundred thousand
+        over: asyncio.Future[None] = loop.create_future()
+        all_sent = False
 
         async def one(item: T) -> None:
-            if gate is None:
+            async with gate:
                 await job(item)
-            else:
-                async with gate:
-                    await job(item)
 
-        async def send_all() -> None:
-            started = loop.time()
-            for item, due in zip(items, self.arrivals(len(items)), strict=True):
+        def ended(task: asyncio.Task[None]) -> None:
+            running.discard(task)
+            error = None if task.cancelled() else task.exception()
+            if over.done():
+                return
+            if error is not None:
+                over.set_exception(error)
+            elif all_sent and not running:
+                over.set_result(None)
+
+        started = loop.time()
+        try:
+            for place, due in enumerate(self.arrivals(len(items))):
+                if place % self.parts != self.part:
+                    continue
                 delay = started + due - loop.time()
                 if delay > 0:
-                    await asyncio.sleep(delay)
-                tasks.append(asyncio.ensure_future(one(item)))
+                    await asyncio.wait({over}, timeout=delay)
+                if over.done():
+                    break
+                task = asyncio.ensure_future(one(items[place]))
+                running.add(task)
+                task.add_done_callback(ended)
+            all_sent = True
+            if running or over.done():
+                await over
+        finally:
+            over.cancel()
+            await _cancel(running)
 
-        try:
-            await send_all()
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            raise
-        await _gather_or_cancel(tasks)
+
+async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    all_tasks = list(tasks)
+    for task in all_tasks:
+        task.cancel()
+    await asyncio.gather(*all_tasks, return_exceptions=True)

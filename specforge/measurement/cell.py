@@ -8,17 +8,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from specforge.client.sampling import Sampling
 from specforge.datasets.model import Benchmark, Prompt
 from specforge.errors import ServerError
 from specforge.load.blocking import run_blocking
 from specforge.load.prepare import Limits, PreparedPrompt
 from specforge.load.rounds import Load, run_load
-from specforge.load.schedule import ClosedLoop, Schedule
+from specforge.load.schedule import ClosedLoop, OpenLoop, Schedule
 from specforge.load.selfwatch import SelfWatch
 from specforge.matrix import BenchmarkSpec
 from specforge.measurement.collector import Collector
 from specforge.measurement.goodput import Goodput
+from specforge.measurement.processes import run_shared_load
 from specforge.measurement.progress import Progress
 from specforge.measurement.review import Verdicts, review
 from specforge.measurement.target import Target
@@ -50,6 +53,7 @@ class CellPlan:
         rows_path: where the rows go.
         environment: what the record says of the surroundings; the server's part is added here.
         goodput: limits that a good request keeps; None where none is asked for.
+        processes: client processes that share the load.
         warmup_batches: before the first round; None for two after a launch (kernels compile), else one.
     """
 
@@ -67,6 +71,7 @@ class CellPlan:
     unscored: str | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
     goodput: Goodput | None = None
+    processes: int = 1
     warmup_batches: int | None = None
 
 
@@ -103,7 +108,7 @@ def measure_cell(target: Target, plan: CellPlan, progress: Progress, prepared_be
             limits=limits,
             flush=target.can_flush,
         )
-        run_blocking(lambda: run_load(target.connection(), load, collector, self_watch))
+        _run(target, plan, load, collector, self_watch, progress)
         target.cells_measured += 1
     except ServerError as error:
         status, reason = "failed", str(error)
@@ -134,12 +139,32 @@ def measure_cell(target: Target, plan: CellPlan, progress: Progress, prepared_be
             "max_model_len": target.capabilities.max_model_len,
             "route": target.capabilities.wire.route.value,
             "streamed": target.capabilities.wire.stream,
-            "client": self_watch.as_record(len(collector.turns)),
+            "client": self_watch.as_record(len(collector.turns)) | _achieved(plan, collector, metrics),
             "warnings": warnings,
         },
         status=status,
         reason=reason,
         rows={"path": str(plan.rows_path), "sha256": sha256_of(plan.rows_path)},
+    )
+
+
+def _run(
+    target: Target, plan: CellPlan, load: Load, collector: Collector, self_watch: SelfWatch, progress: Progress
+) -> None:
+    if plan.processes == 1:
+        run_blocking(lambda: run_load(target.connection(), load, collector, self_watch))
+        return
+    run_blocking(
+        lambda: run_shared_load(
+            target.connection(),
+            load,
+            collector,
+            self_watch,
+            processes=plan.processes,
+            rows_path=plan.rows_path,
+            model_path=target.model_path,
+            progress=progress,
+        )
     )
 
 
@@ -219,12 +244,28 @@ def _benchmark(plan: CellPlan, prompts: Sequence[PreparedPrompt]) -> dict[str, A
     }
 
 
+def _achieved(plan: CellPlan, collector: Collector, metrics: Mapping[str, Any]) -> dict[str, float | None]:
+    """What was asked of the client, and what it did: requests in flight on average, or requests sent a second."""
+    if not isinstance(plan.schedule, OpenLoop):
+        return {"asked_concurrency": plan.concurrency, "achieved_concurrency": metrics["requests_in_flight"]}
+    asked, prompts = plan.schedule, len(plan.benchmark.prompts)
+    span = asked.arrivals(prompts)[-1]
+    first = next(iter(collector.rounds), None)
+    sent = np.sort(collector.turns.column("sent_at")[collector.turns.of_round(first)] if first is not None else [])
+    # What was drawn, not the rate itself: few arrivals are seldom as dense as they are on average.
+    return {
+        "asked_request_rate": (prompts - 1) / span if span > 0 else None,
+        "achieved_request_rate": float((sent.size - 1) / (sent[-1] - sent[0])) if sent.size > 1 else None,
+    }
+
+
 def _requests(collector: Collector, prompts: Sequence[Prompt]) -> dict[str, list[Any]]:
     """The columns in drawing order, whatever order the answers came in."""
     drawn = {prompt.row_id: at for at, prompt in enumerate(prompts)}
     columns = collector.prompts
     order = sorted(range(len(columns)), key=lambda at: (columns.round[at], drawn[columns.row_id[at]]))
-    return {name: [getattr(columns, name)[at] for at in order] for name in columns.__dataclass_fields__}
+    arrays = {name: getattr(columns, name) for name in columns.__dataclass_fields__}
+    return {name: [values[at] for at in order] for name, values in arrays.items()}
 
 
 def _warnings(target: Target, plan: CellPlan, self_watch: SelfWatch) -> list[str]:

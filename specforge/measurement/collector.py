@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 
 from specforge.client.reply import Reply
 from specforge.load.conversation import Outcome
@@ -11,29 +12,58 @@ from specforge.metrics.requests import MISSING, PromptColumns, RoundTimes, TurnC
 from specforge.results.rows import RowWriter
 
 
+@dataclass(slots=True)
+class Part:
+    """What was measured of a cell, or of a part of it that one client process measured.
+
+    Attributes:
+        turns, prompts: the numbers.
+        counting_attempt: by round, the attempt that counts.
+        clamped: by round, answers whose token limit was lowered to what the context holds.
+        errors: by round, why the first request failed.
+    """
+
+    turns: TurnColumns = field(default_factory=TurnColumns)
+    prompts: PromptColumns = field(default_factory=PromptColumns)
+    counting_attempt: dict[int, int] = field(default_factory=dict)
+    clamped: Counter[int] = field(default_factory=Counter)
+    errors: dict[int, str] = field(default_factory=dict)
+
+
 class Collector:
     """The load generator's sink (:class:`specforge.load.rounds.Sink`)."""
 
     def __init__(self, rows: RowWriter, progress: Progress) -> None:
-        self.turns = TurnColumns()
-        self.prompts = PromptColumns()
         self.rounds: dict[int, RoundTimes] = {}
-        self.counting_attempt: dict[int, int] = {}
         self.rounds_repeated = 0
-        self._clamped: Counter[int] = Counter()
-        self._errors: dict[int, str] = {}
+        self._measured = Part()
         self._rows = rows
         self._progress = progress
 
     @property
+    def turns(self) -> TurnColumns:
+        """The answered requests of the rounds that count."""
+        return self._measured.turns
+
+    @property
+    def prompts(self) -> PromptColumns:
+        """The prompts of the rounds that count."""
+        return self._measured.prompts
+
+    @property
+    def counting_attempt(self) -> dict[int, int]:
+        """By round, the attempt that counts."""
+        return self._measured.counting_attempt
+
+    @property
     def clamped(self) -> int:
         """Answers of the rounds that count whose token limit was lowered to what the context holds."""
-        return self._clamped.total()
+        return self._measured.clamped.total()
 
     @property
     def first_error(self) -> str | None:
         """Why the first request failed, of the rounds that count; None where none did."""
-        return next(iter(self._errors.values()), None)
+        return next(iter(self._measured.errors.values()), None)
 
     def outcome(self, outcome: Outcome, attempt: int) -> None:
         """Keeps one prompt of a round."""
@@ -42,9 +72,9 @@ class Collector:
         for reply in outcome.replies:
             self._turn(reply, outcome.round_index)
         self._prompt(outcome)
-        self._clamped[outcome.round_index] += outcome.clamped
+        self._measured.clamped[outcome.round_index] += outcome.clamped
         if outcome.status == "failed" and outcome.error is not None:
-            self._errors.setdefault(outcome.round_index, outcome.error)
+            self._measured.errors.setdefault(outcome.round_index, outcome.error)
         steps = self.prompts.verify_steps[-1]
         self._progress.advance(self.prompts.output_tokens[-1], steps)
 
@@ -57,9 +87,24 @@ class Collector:
         self.rounds_repeated += 1
         self.turns.drop_round(round_index)
         self.prompts.drop_round(round_index)
-        self._clamped.pop(round_index, None)
-        self._errors.pop(round_index, None)
+        self._measured.clamped.pop(round_index, None)
+        self._measured.errors.pop(round_index, None)
         self._progress.restart()
+
+    def take(self) -> Part:
+        """Hands over what was measured since the last time, for :meth:`absorb` of another collector."""
+        taken, self._measured = self._measured, Part()
+        return taken
+
+    def absorb(self, part: Part) -> None:
+        """Adds what another process measured."""
+        own = self._measured
+        own.turns.extend(part.turns)
+        own.prompts.extend(part.prompts)
+        own.counting_attempt.update(part.counting_attempt)
+        own.clamped.update(part.clamped)
+        for round_index, error in part.errors.items():
+            own.errors.setdefault(round_index, error)
 
     def _turn(self, reply: Reply, round_index: int) -> None:
         ttft, decode_time = _timings(reply)

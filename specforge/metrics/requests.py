@@ -61,10 +61,23 @@ class TurnColumns:
         for name, column in self._columns.items():
             column.append(getattr(sample, name))
         if histogram is not None:
-            total = self.histograms.setdefault(sample.round_index, [])
-            total.extend([0] * (len(histogram) - len(total)))
-            for accepted, steps in enumerate(histogram):
-                total[accepted] += steps
+            self._add_histogram(sample.round_index, histogram)
+
+    def extend(self, other: TurnColumns) -> None:
+        """Appends the requests of another process."""
+        for name, column in self._columns.items():
+            column.extend(other._columns[name])
+        for round_index, histogram in other.histograms.items():
+            self._add_histogram(round_index, histogram)
+        for round_index, gaps in other.gaps.items():
+            own = self.gaps.get(round_index)
+            self.gaps[round_index] = gaps if own is None else ChunkGaps.merged((own, gaps))
+
+    def _add_histogram(self, round_index: int, histogram: list[int]) -> None:
+        total = self.histograms.setdefault(round_index, [])
+        total.extend([0] * (len(histogram) - len(total)))
+        for accepted, steps in enumerate(histogram):
+            total[accepted] += steps
 
     def add_gap(self, round_index: int, gap: float, tokens: int) -> None:
         """Counts a streamed chunk: ``gap`` seconds after the one before it, with ``tokens`` tokens in it."""
@@ -139,3 +152,8 @@ class PromptColumns:
         for name in self.__dataclass_fields__:
             values = getattr(self, name)
             setattr(self, name, [values[i] for i in keep])
+
+    def extend(self, other: PromptColumns) -> None:
+        """Appends the prompts of another process."""
+        for name in self.__dataclass_fields__:
+            getattr(self, name).extend(getattr(other, name))

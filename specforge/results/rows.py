@@ -56,16 +56,16 @@ class RowWriter:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._file = path.open("ab", buffering=0)
-        self._static: dict[str, orjson.Fragment] = {}
+        # By identity, since a prompt that is asked several times shares its messages; they are kept, so none is reused.
+        self._static: dict[int, tuple[tuple[Message, ...], orjson.Fragment]] = {}
 
     def write(self, outcome: Outcome, attempt: int) -> None:
         """Writes one prompt's row."""
         prompt = outcome.prepared.prompt
-        static = self._static.get(prompt.row_id)
-        if static is None:
-            static = self._static[prompt.row_id] = orjson.Fragment(
-                orjson.dumps([without_images(message) for message in prompt.messages])
-            )
+        kept = self._static.get(id(prompt.messages))
+        if kept is None:
+            fragment = orjson.Fragment(orjson.dumps([without_images(message) for message in prompt.messages]))
+            kept = self._static[id(prompt.messages)] = prompt.messages, fragment
         row = {
             "row_id": prompt.row_id,
             "index": prompt.index,
@@ -76,7 +76,7 @@ class RowWriter:
             "retries": outcome.retries,
             "clamped": outcome.clamped,
             "category": prompt.category,
-            "messages": static,
+            "messages": kept[1],
             "followups": prompt.followups,
             "turns": [reply_fields(reply) for reply in outcome.replies],
         }

@@ -164,10 +164,9 @@ class Levels:
     def _measure(self, level: Level) -> CellRecord:
         rows_path = self._files.new_rows(level if self._swept else None)
         plan = self._plan(level, rows_path)
-        with _progress(
-            str(level), len(self._benchmark.prompts) * plan.rounds, self._progress_to, self._settings
-        ) as bar:
-            record = measure_cell(self._target, plan, bar, self._prepared)
+        total = len(self._benchmark.prompts) * plan.rounds
+        with _progress(str(level), total, self._progress_to, self._settings.quiet) as progress:
+            record = measure_cell(self._target, plan, progress, self._prepared)
         self._files.keep_rows(record, rows_path)
         record["benchmark"]["repeats"] = self._repeats
         if level.concurrency is not None:
@@ -196,6 +195,7 @@ class Levels:
             rounds=settings.rounds,
             goodput=settings.goodput,
             warmup_batches=1,
+            processes=settings.processes,
             unscored=UNSCORED,
             rows_path=rows_path,
             environment=self._environment,

@@ -21,14 +21,14 @@ from pathlib import Path
 
 import requests
 
-ROOT = Path(__file__).resolve().parents[3]
 if not __package__:  # run by path: the helpers beside this file must not hide packages of the same name
-    sys.path[0] = str(ROOT)
+    sys.path[0] = str(Path(__file__).resolve().parents[3])
 
 from tests.perf.client.loads import CHUNKS, LOADS, ClientLoad
 from tests.support.processes import free_port, running, wait_until
 from tests.support.scripted.script import dump
 
+ROOT = Path(__file__).resolve().parents[3]
 _HERE = Path(__file__).resolve().parent
 _START_SECONDS = 60.0
 _SAMPLES = ROOT / "specforge" / "datasets" / "samples" / "gsm8k.jsonl"
@@ -115,7 +115,9 @@ def prompts(folder: Path, load: ClientLoad | None = None) -> Path:
     path = folder / f"prompts-{count}.jsonl"
     if not path.exists():
         lines = (
-            json.dumps({"messages": [{"role": "user", "content": rows[at % len(rows)]["question"]}], "max_tokens": 2048})
+            json.dumps(
+                {"messages": [{"role": "user", "content": rows[at % len(rows)]["question"]}], "max_tokens": 2048}
+            )
             for at in range(count)
         )
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -156,7 +158,11 @@ def compare(load: ClientLoad, clients: dict[str, Callable[[ClientLoad, str, Path
         if not runs:
             continue
         rate = statistics.median(run["rate"] for run in runs)
-        cpu = f", {1e6 * statistics.median(run['cpu'] for run in runs):,.0f} us of CPU a request" if "cpu" in runs[0] else ""
+        cpu = (
+            f", {1e6 * statistics.median(run['cpu'] for run in runs):,.0f} us of CPU a request"
+            if "cpu" in runs[0]
+            else ""
+        )
         share = f", {rate / load.limit:.1%} of the limit" if load.limit else ""
         print(f"  {name:<10} {rate:8,.0f} req/s{cpu}{share}")
         if name != "specforge":

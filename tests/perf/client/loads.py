@@ -45,9 +45,7 @@ LOADS = (
     # One draft is never right here, so that each of the chunks holds one token.
     ClientLoad(
         f"64 streams of {CHUNKS} chunks",
-        Script(
-            replies=Replies(tokens=(CHUNKS, CHUNKS), alike=True), pace=Pace(per_step=0.0001), keep_log=False
-        ),
+        Script(replies=Replies(tokens=(CHUNKS, CHUNKS), alike=True), pace=Pace(per_step=0.0001), keep_log=False),
         64,
         256,
         stream=True,
