@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ _SERVER_SETTINGS = (
     "speculative_draft_model_path",
 )
 _SECRET_FLAGS = ("--api-key", "--judge-api-key", "--header")
+_KEY_WITHIN = re.compile(r"(--[\w-]*api-key[=\s]\s*)\S+")
 
 
 def server_settings(info: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -63,7 +65,7 @@ def attached_config(info: Mapping[str, Any] | None, batch_size: int | None) -> d
 
 
 def without_secrets(arguments: Sequence[str]) -> list[str]:
-    """A command line with the values of keys and headers starred out."""
+    """A command line with the values of keys and headers starred out, also of keys inside ``--server-args``."""
     hidden: list[str] = []
     for before, argument in zip(["", *arguments], arguments, strict=False):
         flag, equals, _ = argument.partition("=")
@@ -71,7 +73,7 @@ def without_secrets(arguments: Sequence[str]) -> list[str]:
             argument = "***"
         elif equals and flag in _SECRET_FLAGS:
             argument = f"{flag}=***"
-        hidden.append(argument)
+        hidden.append(_KEY_WITHIN.sub(r"\1***", argument))
     return hidden
 
 

@@ -22,7 +22,7 @@ from specforge.datasets.model import Benchmark
 from specforge.errors import DatasetError, RecordError, ServerError, SpecForgeError, UsageError
 from specforge.matrix import BenchmarkSpec, SpecConfig
 from specforge.measurement.cell import PreparedPrompts
-from specforge.measurement.environment import git_commit, gpus, machine, server_settings
+from specforge.measurement.environment import git_commit, gpus, machine, server_settings, without_secrets
 from specforge.measurement.target import Target
 from specforge.plugin.entries import CellEntry, RunDocument
 from specforge.plugin.gate import SPEED_ROUNDS, read_gate
@@ -253,7 +253,7 @@ class Run:
             "label": "embedded engine, sample data" if settings.backend == "embedded" else None,
             "machine": machine(),
             "gpus": gpus(),
-            "flags": _without_secrets([str(argument) for argument in self.pytest_config.invocation_params.args]),
+            "flags": without_secrets([str(argument) for argument in self.pytest_config.invocation_params.args]),
             "git_commit": git_commit(Path.cwd()),
             "note": settings.note,
             "name": settings.name,
@@ -305,21 +305,6 @@ class Run:
         assert comparison.gate is not None
         self.gate_lines = [*comparison.pairing.warnings, *comparison.gate.lines]
         return comparison.gate.failed(fail_on_undecided=self._gate.fail_on_undecided)
-
-
-_SECRET_FLAGS = ("--api-key", "--judge-api-key", "--header")
-
-
-def _without_secrets(arguments: list[str]) -> list[str]:
-    hidden: list[str] = []
-    for before, argument in zip(["", *arguments], arguments, strict=False):
-        flag, equals, _ = argument.partition("=")
-        if before in _SECRET_FLAGS:
-            argument = "***"
-        elif equals and flag in _SECRET_FLAGS:
-            argument = f"{flag}=***"
-        hidden.append(argument)
-    return hidden
 
 
 def _interrupt_on_sigterm() -> Callable[[], None]:
