@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specforge.scoring.score import Answer, Score, verdict
-from specforge.scoring.statements import Statement, announced, statements
-from specforge.scoring.text import boxes, plain, visible
+from specforge.scoring.statements import Statement, announced, in_order_of_weight, statements
+from specforge.scoring.text import boxes, ending, plain, visible
 
 _ALPHABET = "ABCDEFGHIJ"
 
@@ -40,7 +40,7 @@ _ANOTHER_LETTER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _DENIED = re.compile(rf"(?:not|不是|并非)\s*{_LEAD.pattern}{_LETTER}(?P<rest>.*)", re.VERBOSE | re.IGNORECASE)
-_INSTEAD = re.compile(r"\b(?:but|rather|instead)\b|而是|而应")
+_INSTEAD = re.compile(r"\b(?:but|rather|instead)\b|而是|而应|,\s*是")
 _REFUSED = re.compile(
     r"(?:none|neither|cannot|can't|unknown|unclear|undetermined|not\s+(?:given|listed)|all\s+of|both|无法|都不)\b",
     re.IGNORECASE,
@@ -48,6 +48,7 @@ _REFUSED = re.compile(
 _CHOSEN = re.compile(
     r"\b(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|go(?:ing)?\s+with|opt\s+for)\s"
     r"|\b(?:it|this|that)\s+(?:must|has\s+to)\s+be\s"
+    r"|\b(?:guess\s+is|i(?:'d|\s+would)\s+(?:say|guess))\s"
     r"|(?<![若不果要能可])(?:选择|选)(?!项)",
     re.IGNORECASE,
 )
@@ -89,7 +90,7 @@ def judge(output: str, reference: ChoiceReference) -> tuple[bool, str | None, st
 
 def find_letter(output: str, options: Sequence[str] = ("",) * 4) -> tuple[str | None, str]:
     """The letter that the output gives as its answer and where it stood; or None and why there is none."""
-    text = plain(visible(output))
+    text = plain(ending(visible(output)))
     if not text:
         return None, "empty output"
     reader = _Reader(_ALPHABET[: len(options)], tuple(map(_option_key, options)))
@@ -165,7 +166,7 @@ def _option_key(text: str) -> str:
 
 def _stated(text: str, reader: _Reader) -> _Found | None:
     chosen = (Statement(match.start(), match.end(), own_line=False) for match in _CHOSEN.finditer(text))
-    for statement in sorted((*statements(text), *chosen), key=lambda statement: -statement.start):
+    for statement in in_order_of_weight((*statements(text), *chosen)):
         content = announced(text, statement)
         found = reader.read(content)
         if found is not None:
@@ -206,7 +207,7 @@ def _alone(text: str, reader: _Reader) -> str | None:
         return by_text
     lines = [line for line in text.split("\n") if line.strip()]
     for line in (lines[-1], lines[0]):
-        lone = _LONE_LINE.match(line)
+        lone = _LONE_LINE.match(line) if len(line) < 200 else None
         letter: str = lone.group("letter").upper() if lone else ""
         if letter and letter in reader.letters:
             return letter

@@ -13,8 +13,8 @@ from fractions import Fraction
 from specforge.errors import DatasetError
 from specforge.scoring.numbers import numbers, only_number, shown
 from specforge.scoring.score import Answer, Score, verdict
-from specforge.scoring.statements import announced, statements
-from specforge.scoring.text import last_box, plain, visible
+from specforge.scoring.statements import announced, in_order_of_weight, statements
+from specforge.scoring.text import ending, last_box, plain, visible
 
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 
@@ -46,18 +46,19 @@ def judge(output: str, reference: str) -> tuple[bool, str | None, str]:
 
 def find_number(output: str) -> tuple[Fraction | None, str]:
     """The number that the output gives as its answer, and where it stood, or why there is none."""
-    text = plain(visible(output))
+    text = plain(ending(visible(output)))
     if not text:
         return None, "empty output"
     box = last_box(text)
     if box is not None:
         if box.content is None:
             return None, "the last box is cut off"
-        return _first(box.content), "boxed" if _first(box.content) is not None else "no number in the box"
+        found = _first(re.sub(r"^\s*-\s+", "-", box.content))
+        return found, "no number in the box" if found is None else "boxed"
     _, hashes, rest = text.rpartition("####")
     if hashes and _first(rest.split("\n")[0]) is not None:
         return _first(rest.split("\n")[0]), "after ####"
-    for statement in reversed(list(statements(text))):
+    for statement in in_order_of_weight(statements(text)):
         found = _first(announced(text, statement))
         if found is not None:
             return found, "stated as the answer"

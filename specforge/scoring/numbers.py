@@ -28,14 +28,17 @@ SCALES = {
 }
 """Scale words, and the power of ten that each stands for; the letters are used in finance."""
 
+MOST_DIGITS = 100
+"""A number with more, or with such a power of ten, comes from a loop, and is no number here."""
+
 _WORDS = r"hundred|thousand|millions?|billions?|trillions?"
 _LETTERS = r"mn|bn|tn|mm|[kKmMbB]"
-_DIGITS = r"\d{1,3}(?:(?:,\\!|\{,\}|\\,|\\ |[,\u2009\u202f\u00a0 '])\d{3})+(?!\d)|\d+"
+_DIGITS = r"\d{1,3}(?:(?:,\\!|\{,\}|\\,|\\ |[,'])\d{3})+(?!\d)|\d+"
 _UNSIGNED = rf"(?:(?:{_DIGITS})(?:\.\d+)?|\.\d+)"
 _NUMBER = re.compile(
     rf"""
     (?P<open>\()?
-    (?<![\w.^])(?P<sign>[-+](?=\s?(?:\\?[$€£¥]|\d|\.\d|\\d?frac)))?\s?
+    (?<![\w.^])(?P<sign>[-+](?=\\?[$€£¥]|\d|\.\d|\\[dt]?frac))?
     (?P<currency>\\?[$€£¥]|US\$|USD|EUR|Rs\.?)?\s?
     (?P<sign2>(?<=[$€£¥])[-+])?
     (?:
@@ -112,6 +115,9 @@ def only_number(text: str) -> Number | None:
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
+    """The number's value without its sign and scale; None for a division by zero and for what no answer is."""
+    if any(len(digits or "") > MOST_DIGITS for digits in match.groupdict().values()):
+        return None
     if match["latex_top"]:
         return _ratio(match["latex_top"], match["latex_bottom"])
     if match["whole"]:
@@ -119,10 +125,8 @@ def _value(match: re.Match[str]) -> Fraction | None:
         return None if part is None else int(match["whole"]) + part
     if match["over"]:
         return _ratio(match["over"], match["under"])
-    value = Fraction(_digits(match["value"]))
     power = int(match["power"] or match["exponent"] or 0)
-    # A power of ten with four digits is no answer to anything, and would fill the memory.
-    return None if abs(power) > 999 else value * Fraction(10) ** power
+    return None if abs(power) > MOST_DIGITS else Fraction(_digits(match["value"])) * Fraction(10) ** power
 
 
 def _ratio(top: str, bottom: str) -> Fraction | None:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from specforge.scoring.numbers import numbers, only_number
 from specforge.scoring.score import Answer, Score, verdict
-from specforge.scoring.statements import announced, statements
-from specforge.scoring.text import last_box, plain, visible
+from specforge.scoring.statements import announced, in_order_of_weight, statements
+from specforge.scoring.text import ending, last_box, plain, visible
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _MONTHS = frozenset(
@@ -50,13 +50,13 @@ def judge(output: str, reference: str) -> tuple[bool, str | None, str]:
 
 def short_answer(output: str) -> tuple[str | None, str]:
     """The part of an output that answers, and where it stood; or None and why there is none."""
-    text = plain(visible(output))
+    text = plain(ending(visible(output)))
     if not text:
         return None, "empty output"
     box = last_box(text)
     if box is not None:
         return (box.content, "boxed") if box.content else (None, "the last box is cut off or empty")
-    for statement in reversed(list(statements(text))):
+    for statement in in_order_of_weight(statements(text)):
         content = announced(text, statement) if statement.own_line else ""
         if content:
             return content, "stated as the answer"

@@ -8,9 +8,14 @@ from dataclasses import dataclass
 
 from specforge.scoring.thinking import split_thinking
 
+ENDING_CHARACTERS = 20_000
+_MOST_BOXES = 20
 _SPECIAL_TOKENS = re.compile(r"<\|[a-z_]+\|>|</s>|<end_of_turn>")
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?=\{)|\\boxed\s*(?=-?\d)")
+_BARE_CONTENT = re.compile(r"-?(?:\d|[.,]\d)+")
 _DASHES = dict.fromkeys(map(ord, "−‐‑﹣－–"), "-")
+_POWERS = re.compile("[⁰¹²³⁴-⁹]+")
+_NARROW_SPACE = re.compile("(?<=\\d)[\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
 _BETWEEN_BOXES = re.compile(r"(?:[\s,;$.*]|and|or|\\[()\[\],;! ]|\\q?quad|\\text\{\s*(?:,|and|or)?\s*\})*\Z")
 
 
@@ -19,9 +24,24 @@ def visible(text: str) -> str:
     return _SPECIAL_TOKENS.sub("", split_thinking(text).answer).strip()
 
 
+def ending(text: str) -> str:
+    """The part of a visible text that an answer is looked for in: a loop of a hundred thousand characters has none."""
+    return text[-ENDING_CHARACTERS:]
+
+
 def plain(text: str) -> str:
-    """Compatibility forms folded (full-width letters and digits, ligatures), every dash a minus sign."""
+    """Compatibility forms folded (full-width letters and digits, ligatures), every dash a minus sign.
+
+    Powers such as ``²`` become ``^2``, since folding alone would make digits of them; narrow spaces within a number
+    become commas.
+    """
+    text = _NARROW_SPACE.sub(",", _POWERS.sub(_power, text))
     return unicodedata.normalize("NFKC", text.translate(_DASHES)).translate(_DASHES)
+
+
+def _power(match: re.Match[str]) -> str:
+    digits = unicodedata.normalize("NFKC", match.group())
+    return f"^{digits}" if len(digits) == 1 else f"^{{{digits}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +70,9 @@ def boxes(text: str) -> list[Box]:
             content = None if end is None else text[match.end() + 1 : end]
             found.append(Box(content, match.start(), len(text) if end is None else end + 1))
         else:
-            token = re.match(r"-?(?:\d|[.,]\d)+", text[match.end() :])
-            length = len(token.group()) if token else 0
-            found.append(Box(text[match.end() : match.end() + length], match.start(), match.end() + length))
+            token = _BARE_CONTENT.match(text, match.end())
+            end = token.end() if token else match.end()
+            found.append(Box(text[match.end() : end], match.start(), end))
     return found
 
 
@@ -76,7 +96,7 @@ def closing_brace(text: str, start: int) -> int | None:
 
 def last_box(text: str) -> Box | None:
     r"""The last box; boxes with nothing but a comma or "and" between them are one list. None: the text has no box."""
-    found = boxes(text)
+    found = boxes(text)[-_MOST_BOXES:]
     if not found:
         return None
     last = found.pop()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from specforge.scoring.numbers import numbers
-from specforge.scoring.statements import announced, statements
-from specforge.scoring.text import last_box, plain, visible
+from specforge.scoring.statements import announced, in_order_of_weight, statements
+from specforge.scoring.text import ending, last_box, plain, visible
 
 _INLINE = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$(.+?)(?<!\\)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
@@ -18,7 +18,7 @@ def find_answer(output: str) -> tuple[str | None, str]:
     In this order: the last ``\boxed`` (one that is cut off is no answer, and no earlier one takes its place); what the
     last statement of an answer announces; of the last paragraph, what is in bold, the last formula, the last number.
     """
-    text = visible(output)
+    text = ending(visible(output))
     if not text:
         return None, "empty output"
     box = last_box(text)
@@ -27,7 +27,7 @@ def find_answer(output: str) -> tuple[str | None, str]:
             return None, "the last box is cut off"
         content = box.content.strip()
         return (content, "boxed") if content else (None, "the last box is empty")
-    for statement in reversed(list(statements(text))):
+    for statement in in_order_of_weight(statements(text)):
         content = _formula_of(announced(text, statement))
         if content:
             return content, "stated as the answer"
