@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from specforge.errors import UsageError
+from specforge.errors import SpecForgeError, UsageError
 from specforge.scoring.code.programs import job_of, program_of
 from specforge.scoring.sandbox.pool import run_jobs
 from specforge.scoring.sandbox.probe import detect
 from specforge.scoring.sandbox.settings import Isolation, SandboxSettings
+from specforge.scoring.sandbox.worker import SandboxFailed
 from specforge.scoring.score import Answer, Score
 
 NOT_ALLOWED = "model-written code runs only with --allow-code-execution"
@@ -59,6 +60,7 @@ class CodeScorer:
 
         Raises:
             UsageError: as :attr:`isolation`.
+            SpecForgeError: sandboxes could be started before, and can no more.
         """
         if not self._settings.allow:
             return [Score(correct=None, answer=None, reason=NOT_ALLOWED) for _ in answers]
@@ -72,7 +74,12 @@ class CodeScorer:
         ]
 
     def _run(self, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        return run_jobs(self.isolation.kind, self._settings, jobs, self._progress) if jobs else []
+        if not jobs:
+            return []
+        try:
+            return run_jobs(self.isolation.kind, self._settings, jobs, self._progress)
+        except SandboxFailed as error:
+            raise SpecForgeError(f"--allow-code-execution: the sandbox can't be started any more: {error}") from None
 
 
 def _last(answer: Answer) -> str:
@@ -82,6 +89,8 @@ def _last(answer: Answer) -> str:
 def _accepted(settings: SandboxSettings, isolation: Isolation) -> Isolation:
     if settings.kind != "auto" and isolation.kind != settings.kind:
         raise UsageError(f"--code-sandbox {settings.kind}: can't be used here: {isolation.reason}")
+    if not isolation.held:
+        raise UsageError(f"--allow-code-execution: programs can't be run on this machine: {isolation.reason}")
     if isolation.level == "none" and not settings.unsafe:
         raise UsageError(
             f"--allow-code-execution: nothing isolates programs on this machine ({isolation.reason}); "

@@ -19,67 +19,103 @@ def run_jobs(
 ) -> list[dict[str, Any]]:
     """Runs every job in sandboxes of ``kind``, ``settings.worker_count()`` at a time; their verdicts, in order.
 
-    A job whose sandbox died twice has the verdict ``{"passed": False, "reason": ...}``.
+    A job during which its sandbox died twice has the verdict ``{"passed": False, "reason": ...}``.
 
     Args:
         kind: the kind of sandbox, as :func:`~specforge.scoring.sandbox.probe.detect` found it.
         settings: the user's.
         jobs: the jobs, without limits.
         done: called after each job, from any thread.
+
+    Raises:
+        SandboxFailed: a sandbox can't be started any more, so that what is left can't be judged.
     """
-    waiting: SimpleQueue[int] = SimpleQueue()
-    for number in range(len(jobs)):
-        waiting.put(number)
-    verdicts: list[dict[str, Any]] = [{} for _ in jobs]
+    return _Crew(kind, settings, jobs, done).run()
 
-    stopped = threading.Event()
-    # not Thread.join: a join that Ctrl-C interrupts takes the thread for ended from then on
-    finished = threading.Semaphore(0)
-    at_work: set[Sandbox] = set()
 
-    def work() -> None:
+class _Crew:
+    """Threads that share one queue of jobs, each with a sandbox of its own."""
+
+    def __init__(
+        self, kind: str, settings: SandboxSettings, jobs: Sequence[dict[str, Any]], done: Callable[[], None] | None
+    ) -> None:
+        self._kind = kind
+        self._settings = settings
+        self._jobs = jobs
+        self._done = done
+        self._waiting: SimpleQueue[int] = SimpleQueue()
+        self._verdicts: list[dict[str, Any]] = [{} for _ in jobs]
+        self._stopped = threading.Event()
+        self._failure: BaseException | None = None
+        self._at_work: set[Sandbox] = set()
+        # not Thread.join: a join that Ctrl-C interrupts takes the thread for ended from then on
+        self._finished = threading.Semaphore(0)
+
+    def run(self) -> list[dict[str, Any]]:
+        """Runs all jobs and returns their verdicts."""
+        for number in range(len(self._jobs)):
+            self._waiting.put(number)
+        running = min(self._settings.worker_count(), len(self._jobs))
+        for number in range(running):
+            threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True).start()
+        try:
+            while running:
+                self._finished.acquire()
+                running -= 1
+        except BaseException:  # Ctrl-C, or a test runner's own time limit: leave nothing behind
+            self._stopped.set()
+            for sandbox in list(self._at_work):
+                sandbox.interrupt()
+            for _ in range(running):
+                self._finished.acquire()
+            raise
+        if self._failure is not None:
+            raise self._failure
+        return self._verdicts
+
+    def _work(self) -> None:
         sandbox: Sandbox | None = None
         try:
-            while not stopped.is_set():
-                number = waiting.get_nowait()
-                for _ in range(_TRIES):
-                    if stopped.is_set():
-                        return
-                    try:
-                        if sandbox is None:
-                            sandbox = Sandbox(kind, settings)
-                            at_work.add(sandbox)
-                            sandbox.start()
-                        verdicts[number] = sandbox.run(jobs[number], len(jobs[number].get("tests") or (1,)))
-                        break
-                    except SandboxFailed as error:
-                        sandbox = None
-                        verdicts[number] = {"passed": False, "checks": 0, "reason": f"the sandbox failed: {error}"}
-                if done is not None:
-                    done()
+            while not self._stopped.is_set():
+                number = self._waiting.get_nowait()
+                sandbox = self._judge(number, sandbox)
+                if self._done is not None:
+                    self._done()
         except Empty:
             return
+        except BaseException as error:
+            self._failure = error
+            self._stopped.set()
         finally:
             if sandbox is not None:
                 sandbox.close()
-            finished.release()
+            self._finished.release()
 
-    threads = [
-        threading.Thread(target=work, name=f"sandbox-{number}", daemon=True)
-        for number in range(min(settings.worker_count(), len(jobs)))
-    ]
-    for thread in threads:
-        thread.start()
-    running = len(threads)
-    try:
-        for _ in threads:
-            finished.acquire()
-            running -= 1
-    except BaseException:  # Ctrl-C, or a test runner's own time limit: leave nothing behind
-        stopped.set()
-        for sandbox in list(at_work):
-            sandbox.interrupt()
-        for _ in range(running):
-            finished.acquire()
-        raise
-    return verdicts
+    def _judge(self, number: int, sandbox: Sandbox | None) -> Sandbox | None:
+        """Gives one job to ``sandbox`` or a new one; the sandbox that is there for the next."""
+        job = self._jobs[number]
+        for _ in range(_TRIES):
+            if self._stopped.is_set():
+                return sandbox
+            sandbox = sandbox or self._started()
+            try:
+                self._verdicts[number] = sandbox.run(job, len(job.get("tests") or (1,)))
+                return sandbox
+            except SandboxFailed as error:
+                self._at_work.discard(sandbox)
+                sandbox = None
+                self._verdicts[number] = {"passed": False, "checks": 0, "reason": f"the sandbox failed: {error}"}
+        return sandbox
+
+    def _started(self) -> Sandbox:
+        sandbox = Sandbox(self._kind, self._settings)
+        self._at_work.add(sandbox)
+        try:
+            sandbox.start()
+        except SandboxFailed:
+            # a busy machine may refuse a process once
+            self._at_work.discard(sandbox)
+            sandbox = Sandbox(self._kind, self._settings)
+            self._at_work.add(sandbox)
+            sandbox.start()
+        return sandbox

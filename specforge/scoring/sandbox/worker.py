@@ -74,10 +74,10 @@ class Sandbox:
         Raises:
             SandboxFailed: it can't be made here.
         """
-        self._folder = tempfile.mkdtemp(prefix="specforge-sandbox-")
-        # a program that runs as another user must reach its scratch folder, and see nothing on the way
-        os.chmod(self._folder, 0o711)
         try:
+            self._folder = tempfile.mkdtemp(prefix="specforge-sandbox-")
+            # a program that runs as another user must reach its scratch folder, and see nothing on the way
+            os.chmod(self._folder, 0o711)
             how = launch(self.kind, self.settings, self._folder, threading.get_native_id())
             self._process = subprocess.Popen(
                 how.command,

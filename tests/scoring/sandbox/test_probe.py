@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from specforge.errors import UsageError
+from specforge.errors import SpecForgeError, UsageError
 from specforge.scoring.code import CodeScorer, MbppTask
 from specforge.scoring.sandbox import launch
 from specforge.scoring.sandbox.guest.seccomp import filter_program
@@ -66,8 +67,28 @@ def test_what_is_better_and_missing_is_said_beside_what_is_used() -> None:
     assert "namespace: forbidden here" in isolation.reason
 
 
-def nothing_found(settings: SandboxSettings) -> Isolation:
-    return detect(settings, opened=failing)
+def leaking(_: SandboxSettings) -> Isolation:
+    return judge_isolation("process", (), {**HELD, "read": False})
+
+
+def test_a_machine_that_starts_no_sandbox_is_an_error_even_if_the_user_insists() -> None:
+    scorer = CodeScorer(
+        SandboxSettings(allow=True, unsafe=True), find=lambda settings: detect(settings, opened=failing)
+    )
+
+    with pytest.raises(UsageError, match=r"programs can't be run on this machine: .*forbidden here"):
+        scorer.score_all([Answer("row", MbppTask(("assert f() == 1",)), ("def f(): return 1",))])
+
+
+def test_a_sandbox_that_starts_no_more_is_an_error_and_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = CodeScorer(SandboxSettings(allow=True, unsafe=True))
+    assert scorer.isolation.held
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+
+    with pytest.raises(SpecForgeError, match="can't be started any more"):
+        scorer.score_all([Answer("row", MbppTask(("assert f() == 1",)), ("def f(): return 1",))] * 3)
 
 
 def test_no_isolation_is_refused_unless_the_user_insists() -> None:
@@ -76,8 +97,8 @@ def test_no_isolation_is_refused_unless_the_user_insists() -> None:
     with pytest.raises(
         UsageError, match=r"--allow-code-execution: nothing isolates programs .*--unsafe-code-execution"
     ):
-        CodeScorer(SandboxSettings(allow=True), find=nothing_found).score_all(answers)
-    (score,) = CodeScorer(SandboxSettings(allow=True, unsafe=True), find=nothing_found).score_all(answers)
+        CodeScorer(SandboxSettings(allow=True), find=leaking).score_all(answers)
+    (score,) = CodeScorer(SandboxSettings(allow=True, unsafe=True), find=leaking).score_all(answers)
     assert score.correct is True
 
 
