@@ -14,7 +14,7 @@ from specforge.backends.command import check_launch
 from specforge.backends.options import EMBEDDED_COMMAND, SGLANG_COMMAND, LaunchOptions
 from specforge.client.endpoint import Endpoint, parse_header
 from specforge.client.sampling import Sampling
-from specforge.datasets import LoadOptions, ScoringOptions, parse_dataset_paths, resolve
+from specforge.datasets import LoadOptions, ScoringOptions, known_names, parse_dataset_paths, resolve
 from specforge.errors import UsageError
 from specforge.matrix import (
     DEFAULT_BENCHMARKS,
@@ -85,10 +85,13 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
     benchmarks = _with_default_size(parse_benchmarks(benchmark_texts), get("num_prompts"))
     for spec in benchmarks:
         resolve(spec)
-    for flag, least in (("rounds", 1), ("max_new_tokens", 1), ("num_prompts", 1), ("max_failed", 0)):
+    for flag, least in (("rounds", 1), ("max_new_tokens", 1), ("num_prompts", 1), ("max_failed", 0), ("tp_size", 1)):
         _at_least(flag, get(flag), least)
-    if get("request_timeout") <= 0:
-        raise UsageError(f"--request-timeout: {get('request_timeout')} is not above 0")
+    for flag in ("request_timeout", "timeout_for_server_launch"):
+        if get(flag) <= 0:
+            raise UsageError(f"--{flag.replace('_', '-')}: {get(flag):g} is not above 0")
+    if get("port") is not None and not 0 < get("port") < 65536:
+        raise UsageError(f"--port: {get('port')} is not a port; expected 1 to 65535")
     endpoints = _endpoints(get)
     backend = "attach" if endpoints else ("launch" if get("model_path") else "embedded")
     launch = None if endpoints else _launch_options(get, embedded=backend == "embedded")
@@ -130,6 +133,8 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
 def _refuse_paths(flag: str, texts: Sequence[str], example: str) -> None:
     """A path behind a list option is taken for one of its values, and pytest would collect everything instead."""
     for text in texts:
+        if text.partition(":")[0].lower() in known_names():
+            continue  # a folder beside may well be called like a dataset
         if "::" in text or text.endswith(".py") or os.sep in text or os.path.exists(text):
             raise UsageError(
                 f"{flag}: {text!r} is a path; paths go before options that take lists: pytest {text} {example}"
