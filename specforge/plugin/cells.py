@@ -67,7 +67,7 @@ def _plan(run: Run, server: ServerOfRun, spec: BenchmarkSpec) -> CellPlan:
         scorer=run.scorers.of(drawn.name),
         unscored=run.scorers.why_none(drawn.name),
         rows_path=run.files.rows_path(str(server.config), str(spec)),
-        environment={**run.environment(server.server), "code_isolation": run.scorers.isolation(drawn.name)},
+        environment=run.environment(server.server, drawn),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -20,9 +20,17 @@ from specforge.backends.launch import Launcher
 from specforge.datasets import load, resolve
 from specforge.datasets.model import Benchmark
 from specforge.errors import DatasetError, RecordError, ServerError, SpecForgeError, UsageError
+from specforge.load.blocking import sigterm_interrupts
 from specforge.matrix import BenchmarkSpec, SpecConfig
 from specforge.measurement.cell import PreparedPrompts
-from specforge.measurement.environment import git_commit, gpus, machine, server_settings, without_secrets
+from specforge.measurement.environment import (
+    attached_config,
+    git_commit,
+    gpus,
+    machine,
+    server_settings,
+    without_secrets,
+)
 from specforge.measurement.target import Target
 from specforge.plugin.entries import CellEntry, RunDocument
 from specforge.plugin.gate import SPEED_ROUNDS, read_gate
@@ -98,12 +106,17 @@ def header(config: pytest.Config) -> list[str] | None:
         return None
     settings = config.stash[_SETTINGS]
     served = {
-        "embedded": "embedded engine, sample data (no --model-path and no server given)",
+        "embedded": f"{embedded_label(samples=not settings.load.dataset_paths)} (no --model-path and no server given)",
         "attach": "attached to " + ", ".join(endpoint.base_url for endpoint in settings.endpoints),
         "launch": f"launching {settings.launch.model_path}" if settings.launch else "",
     }[settings.backend]
     matrix = f"{len(settings.configs)} configurations x {len(settings.benchmarks)} benchmarks"
     return [f"specforge: {matrix}, {served}"]
+
+
+def embedded_label(*, samples: bool) -> str:
+    """What keeps a table of the embedded engine from being taken for one of a real model."""
+    return "embedded engine, sample data" if samples else "embedded engine"
 
 
 def finished(session: pytest.Session) -> None:
@@ -155,7 +168,9 @@ class Run:
         self._backend: Backend = self._make_backend()
         self._document = RunDocument(config)
         self._environment = self._surroundings()
-        self._restore_sigterm = _interrupt_on_sigterm()
+        # SIGTERM ends the session as Ctrl-C does, so that the cell in progress is kept.
+        self._until_finished = contextlib.ExitStack()
+        self._until_finished.enter_context(sigterm_interrupts())
 
     def _begin_loading(self, spec: BenchmarkSpec) -> None:
         """Reads local rows now, so that a wrong file costs no server's start; the Hub's while the first one starts."""
@@ -234,23 +249,12 @@ class Run:
                 "num_draft_tokens": config.num_draft_tokens,
                 "algorithm": algorithm,
             }
-        info = (server.about.server_info if server is not None else None) or {}
-        algorithm = info.get("speculative_algorithm")
-        runs = algorithm is not None and str(algorithm).upper() != "NONE"
-        known = bool(info)
-        return {
-            "batch_size": config.batch_size,
-            "num_steps": (info.get("speculative_num_steps") or 0) if runs else (0 if known else None),
-            "topk": (info.get("speculative_eagle_topk") or 0) if runs else (0 if known else None),
-            "num_draft_tokens": (info.get("speculative_num_draft_tokens") or 0) if runs else (0 if known else None),
-            "algorithm": algorithm if runs else None,
-        }
+        return attached_config(server.about.server_info if server is not None else None, config.batch_size)
 
     def _surroundings(self) -> dict[str, Any]:
         settings = self.settings
         return {
             "backend": settings.backend,
-            "label": "embedded engine, sample data" if settings.backend == "embedded" else None,
             "machine": machine(),
             "gpus": gpus(),
             "flags": without_secrets([str(argument) for argument in self.pytest_config.invocation_params.args]),
@@ -260,11 +264,14 @@ class Run:
             "started": self.started.isoformat(),
         }
 
-    def environment(self, server: Server | None) -> dict[str, Any]:
-        """What the record says of where it was made, with the server's part."""
+    def environment(self, server: Server | None, drawn: Benchmark) -> dict[str, Any]:
+        """What the record of a benchmark says of where it was made, with the server's part."""
         about = server.about if server is not None else None
+        embedded = self.settings.backend == "embedded"
         return {
             **self._environment,
+            "label": embedded_label(samples=drawn.source.kind == "sample") if embedded else None,
+            "code_isolation": self.scorers.isolation(drawn.name),
             "server": server_settings(about.server_info) if about is not None else None,
             "base_url": server.base_url if server is not None else None,
             "launch_command": list(about.command) if about is not None else None,
@@ -286,7 +293,7 @@ class Run:
     def finish(self) -> bool:
         """Ends the run and holds it against the saved one; whether it is worse by more than was allowed."""
         self._loading.shutdown(wait=False, cancel_futures=True)
-        self._restore_sigterm()
+        self._until_finished.close()
         if not self.entries:
             return False
         records = [entry.record for entry in self.entries]
@@ -305,20 +312,3 @@ class Run:
         assert comparison.gate is not None
         self.gate_lines = [*comparison.pairing.warnings, *comparison.gate.lines]
         return comparison.gate.failed(fail_on_undecided=self._gate.fail_on_undecided)
-
-
-def _interrupt_on_sigterm() -> Callable[[], None]:
-    """Makes SIGTERM end the session as Ctrl-C does, so that the cell in progress is kept; gives what undoes it."""
-
-    def interrupt(number: int, frame: Any) -> None:  # noqa: ARG001
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not the main thread: pytest runs inside something that minds its own signals
-        return lambda: None
-
-    def restore() -> None:
-        signal.signal(signal.SIGTERM, before)
-
-    return restore
