@@ -255,7 +255,7 @@ def _achieved(plan: CellPlan, collector: Collector, metrics: Mapping[str, Any]) 
     # What was drawn, not the rate itself: few arrivals are seldom as dense as they are on average.
     return {
         "asked_request_rate": (prompts - 1) / span if span > 0 else None,
-        "achieved_request_rate": float((sent.size - 1) / (sent[-1] - sent[0])) if sent.size > 1 else None,
+        "achieved_request_rate": float((sent.size - 1) / (sent[-1] - sent[0])) if sent.size == prompts > 1 else None,
     }
 
 
