@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from specforge.engine.drafts.seed import Seed
+from specforge.engine.drafts.first_draft import FirstDraft
 from specforge.engine.sampling import SamplingParams
 from specforge.engine.stopping import StopCheck
 
@@ -69,11 +69,12 @@ class Request:
     limit: int
     """Most new tokens: what was asked for, or what the context leaves."""
     seed: int
+    """Of the random numbers that sampling uses."""
     stop: StopCheck
     slot: int = -1
     cached: int = 0
     """Prompt tokens taken from the prefix cache."""
-    draft_seed: Seed | None = None
+    first_draft: FirstDraft | None = None
     finish: FinishReason | None = None
     spec: SpecCounts = field(default_factory=SpecCounts)
     times: Timeline = field(default_factory=Timeline)

@@ -37,7 +37,6 @@ class Runner:
         self._reserve(len(prompt))
         # One token at least is computed: its logits give the first new token.
         request.cached = self._restore(request.slot, self._keys(prompt[:-1]))
-        hidden: Array | None = None
         first = -1
         for start in range(request.cached, len(prompt), _CHUNK):
             tokens = np.array(prompt[start : start + _CHUNK])
@@ -47,8 +46,8 @@ class Runner:
             if last:
                 logits = self._target.logits(np.ascontiguousarray(hidden[:, -1:]))
                 first = choose(logits[0], self._draw(request, 0, ()))
-            following = np.array([*prompt[start + 1 : start + count + (not last)], *([first] if last else [])])
-            self.drafter.prefill(request, start, following, features, last)
+            following = prompt[start + 1 : start + count + 1] + ([first] if last else [])
+            self.drafter.prefill(request, start, np.array(following), features, last)
         self._store(request, prompt)
         return first
 
@@ -62,6 +61,7 @@ class Runner:
         logits = self._target.logits(hidden).reshape(*tree.tokens.shape, -1)
         verdicts = self._verify(batch, tree, logits)
         for slot, verdict in enumerate(verdicts):
+            # A path that is a chain from the root lies in order already.
             if verdict.path[-1] != verdict.correct:
                 self._cache.gather(slot, int(lengths[slot]), np.array(verdict.path))
         self.drafter.accept(batch, lengths, verdicts, features)

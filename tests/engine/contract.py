@@ -159,6 +159,7 @@ class Contract:
         for before, after in pairwise(chunks):
             assert after["output_ids"][: len(before["output_ids"])] == before["output_ids"]
             assert before["meta_info"]["finish_reason"] is None
+            assert before["meta_info"]["completion_tokens"] == len(before["output_ids"])
             assert not set(SPEC) & set(before["meta_info"])
         assert len(chunks) > 1
         last = chunks[-1]

@@ -11,7 +11,7 @@ import numpy as np
 
 from specforge.engine.attention import Step
 from specforge.engine.cache import SlotCache
-from specforge.engine.drafts.seed import Seed
+from specforge.engine.drafts.first_draft import FirstDraft
 from specforge.engine.kernels import Array, Ints, softmax
 from specforge.engine.request import Request
 from specforge.engine.tree import Beam, DraftTree, chain, largest
@@ -53,25 +53,25 @@ class AutoregressiveDrafter:
         self.caches: tuple[SlotCache, ...] = (self._cache,)
 
     def prefill(self, request: Request, start: int, following: Ints, features: Array | None, last: bool) -> None:
-        """Read a stretch of the prompt; at its end, leave the first draft's seed."""
+        """Read a stretch of the prompt; at its end, leave the first drafts."""
         count = len(following)
         step = Step(request.slot, np.array([start]), start + np.arange(count)[None], np.tri(count, dtype=np.bool_))
         hidden = self._model.forward(following, features, step, self._cache)
         if last:
-            (request.draft_seed,) = self._seeds(hidden[:, -1:])
+            (request.first_draft,) = self._first_drafts(hidden[:, -1:])
 
     def draft(self, requests: Sequence[Request]) -> DraftTree:
-        """Drafts from each request's seed."""
-        seeds = [request.draft_seed for request in requests if request.draft_seed is not None]
+        """Go on from each request's first drafts."""
+        firsts = [request.first_draft for request in requests if request.first_draft is not None]
         roots = np.array([request.tokens[-1] for request in requests])
         lengths = np.array([request.filled for request in requests])
         hidden = None
         if self._model.recurrent:
-            hidden = np.stack([seed.hidden for seed in seeds if seed.hidden is not None], axis=1)
-        tokens = np.stack([seed.tokens for seed in seeds])
+            hidden = np.stack([first.hidden for first in firsts if first.hidden is not None], axis=1)
+        tokens = np.stack([first.tokens for first in firsts])
         if self._topk == 1:
             return self._chain(roots, lengths, tokens[:, 0], hidden)
-        return self._tree(roots, lengths, tokens, np.stack([seed.probabilities for seed in seeds]), hidden)
+        return self._tree(roots, lengths, tokens, np.stack([first.probabilities for first in firsts]), hidden)
 
     def accept(
         self, requests: Sequence[Request], lengths: Ints, verdicts: Sequence[Verdict], features: Array | None
@@ -89,9 +89,9 @@ class AutoregressiveDrafter:
         step = Step(0, lengths, positions, np.tri(longest, dtype=np.bool_))
         hidden = self._model.forward(tokens.ravel(), features, step, self._cache)
         last = np.arange(len(verdicts)) * longest + ends
-        seeds = self._seeds(np.ascontiguousarray(hidden[:, last]))
-        for request, seed in zip(requests, seeds, strict=True):
-            request.draft_seed = seed
+        firsts = self._first_drafts(np.ascontiguousarray(hidden[:, last]))
+        for request, first in zip(requests, firsts, strict=True):
+            request.first_draft = first
 
     def flush(self) -> None:
         """A draft model learns nothing."""
@@ -130,7 +130,7 @@ class AutoregressiveDrafter:
             hidden = state if self._model.recurrent else None
         return beam.tree(roots, self.nodes)
 
-    def _seeds(self, hidden: Array) -> list[Seed]:
+    def _first_drafts(self, hidden: Array) -> list[FirstDraft]:
         """The first draft step from hidden states [hidden, B]."""
         logits = self._model.logits(hidden)
         if self._topk == 1:
@@ -142,7 +142,7 @@ class AutoregressiveDrafter:
             likely = np.take_along_axis(probabilities, best, axis=1)
         tokens = self._to_target(best)
         states = hidden.T.copy() if self._model.recurrent else [None] * len(tokens)
-        return [Seed(*seed) for seed in zip(tokens, likely, states, strict=True)]
+        return [FirstDraft(*first) for first in zip(tokens, likely, states, strict=True)]
 
     def _to_target(self, tokens: Ints) -> Ints:
         return tokens if self._model.token_map is None else self._model.token_map[tokens]

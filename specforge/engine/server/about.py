@@ -15,6 +15,7 @@ from specforge.engine.sampling import SamplingParams
 from specforge.engine.server.bodies import BadBody, json_response, read_object, typed
 from specforge.engine.server.chat import chat_prompt
 from specforge.engine.server.generation import Generator
+from specforge.engine.server.merging import results
 
 _FLUSH_RETRY = 0.02
 
@@ -48,7 +49,7 @@ class About:
         params = SamplingParams(max_new_tokens=1, temperature=0.0)
         generation = self._generator.prepare([0], params, streams=False)()
         try:
-            await asyncio.wait_for(generation.result(), _HEALTH_TIMEOUT)
+            await asyncio.wait_for(results([generation]), _HEALTH_TIMEOUT)
         except asyncio.TimeoutError:
             return web.Response(status=503)
         return web.Response()

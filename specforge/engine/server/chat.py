@@ -1,7 +1,7 @@
 """/v1/chat/completions and /v1/completions."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -130,9 +130,9 @@ class _Completion:
         for copy in range(params.n):
             own = params.for_copy(copy)
             starts.append(self._generator.prepare(prompt, own, rid if copy == 0 else None, streams=streams))
-        generations = [start() for start in starts]
         if streams:
-            return await self._stream(request, generations)
+            return await self._stream(request, starts)
+        generations = [start() for start in starts]
         return json_response(self._whole(generations, await results(generations)))
 
     def _params(self) -> SamplingParams:
@@ -179,8 +179,9 @@ class _Completion:
             choice["meta_info"] = meta_info(request, self._generator.engine, len(update.tokens), finished=True)
         return choice
 
-    async def _stream(self, request: web.Request, generations: list[Generation]) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, starts: list[Callable[[], Generation]]) -> web.StreamResponse:
         response = await event_stream(request)
+        generations = [start() for start in starts]
         sent = [""] * len(generations)
         opened = [False] * len(generations)
         produced = [0] * len(generations)

@@ -1,6 +1,6 @@
 """/generate: SGLang's native endpoint."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -42,9 +42,9 @@ async def generate(request: web.Request, generator: Generator) -> web.StreamResp
         for copy in range(params.n):
             own_rid = rid if params.n == 1 else None
             starts.append(generator.prepare(prompt, params.for_copy(copy), own_rid, streams=streams))
-    generations = [start() for start in starts]
     if streams:
-        return await _stream(request, generator, generations, single)
+        return await _stream(request, generator, starts, single)
+    generations = [start() for start in starts]
     answers = [
         _answer(generation, update, generator)
         for generation, update in zip(generations, await results(generations), strict=True)
@@ -53,9 +53,10 @@ async def generate(request: web.Request, generator: Generator) -> web.StreamResp
 
 
 async def _stream(
-    request: web.Request, generator: Generator, generations: list[Generation], single: bool
+    request: web.Request, generator: Generator, starts: list[Callable[[], Generation]], single: bool
 ) -> web.StreamResponse:
     response = await event_stream(request)
+    generations = [start() for start in starts]
     async with aclosing(merged(generations)) as updates:  # type: ignore[type-var]
         async for index, update in updates:
             answer = _answer(generations[index], update, generator)

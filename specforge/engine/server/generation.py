@@ -28,13 +28,14 @@ class Update:
 
 
 class Generation:
-    """One request on its way. Leaving the `updates` loop early aborts it, so that its slot is freed."""
+    """One request on its way. Whoever starts it closes it, so that its slot is freed if nobody waits for the end."""
 
     def __init__(self, request: Request, engine: Engine) -> None:
         self.request = request
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[Progress] = asyncio.Queue()
+        self._finished = False
 
     def listen(self, progress: Progress) -> None:
         """Called on the engine's thread."""
@@ -46,27 +47,23 @@ class Generation:
         """The answer as it grows; a slow reader misses intermediate states. The last one is finished."""
         stream = TextStream(self._engine.tokenizer, skip_special=self.request.params.skip_special_tokens)
         tokens: list[int] = []
-        finished = False
-        try:
-            while not finished:
-                arrived = [await self._queue.get()]
-                while not self._queue.empty():
-                    arrived.append(self._queue.get_nowait())
-                new = list(itertools.chain.from_iterable(progress.tokens for progress in arrived))
-                finished = arrived[-1].finished
-                tokens.extend(new)
-                yield Update(self._text(stream, new, finished), tokens.copy(), finished)
-        finally:
-            if not finished:
-                self._engine.scheduler.abort(lambda request: request is self.request)
+        while not self._finished:
+            arrived = [await self._queue.get()]
+            while not self._queue.empty():
+                arrived.append(self._queue.get_nowait())
+            new = list(itertools.chain.from_iterable(progress.tokens for progress in arrived))
+            self._finished = arrived[-1].finished
+            tokens.extend(new)
+            yield Update(self._text(stream, new), tokens.copy(), self._finished)
 
-    async def result(self) -> Update:
-        """The finished answer."""
-        return [update async for update in self.updates()][-1]
+    def close(self) -> None:
+        """Abort the request if it is not finished."""
+        if not self._finished:
+            self._engine.scheduler.abort(lambda request: request is self.request)
 
-    def _text(self, stream: TextStream, new: list[int], finished: bool) -> str:
+    def _text(self, stream: TextStream, new: list[int]) -> str:
         finish = self.request.finish
-        if not finished or finish is None:
+        if not self._finished or finish is None:
             stream.feed(new)
             return stream.text
         matched = finish.detail.get("matched")
@@ -88,7 +85,7 @@ class Generator:
 
     def prepare(
         self, prompt: Sequence[int], params: SamplingParams, rid: str | None = None, *, streams: bool
-    ) -> "Callable[[], Generation]":
+    ) -> Callable[[], Generation]:
         """Check one request; what is returned starts it. So that of several none runs if one is refused.
 
         Raises RequestError with SGLang's reason where it can't be served.

@@ -8,14 +8,13 @@ from specforge.engine.server.generation import Generation, Update
 
 
 async def merged(generations: Sequence[Generation]) -> AsyncIterator[tuple[int, Update]]:
-    """Updates with the index of their generation. Leaving early aborts those that still run."""
+    """Updates with the index of their generation. At the end, be it early, all generations are closed."""
     # Room for one: who reads slowly gets fewer updates, not later ones.
     queue: asyncio.Queue[tuple[int, Update]] = asyncio.Queue(maxsize=1)
 
     async def forward(index: int, generation: Generation) -> None:
-        async with aclosing(generation.updates()) as updates:  # type: ignore[type-var]
-            async for update in updates:
-                await queue.put((index, update))
+        async for update in generation.updates():
+            await queue.put((index, update))
 
     tasks = [asyncio.create_task(forward(*pair)) for pair in enumerate(generations)]
     running = len(tasks)
@@ -25,8 +24,9 @@ async def merged(generations: Sequence[Generation]) -> AsyncIterator[tuple[int, 
             running -= update.finished
             yield index, update
     finally:
-        for task in tasks:
+        for task, generation in zip(tasks, generations, strict=True):
             task.cancel()
+            generation.close()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 

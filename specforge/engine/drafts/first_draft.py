@@ -6,7 +6,7 @@ from specforge.engine.kernels import Array, Ints
 
 
 @dataclass(frozen=True)
-class Seed:
+class FirstDraft:
     """The first step of the next draft, known since the draft model last read verified tokens."""
 
     tokens: Ints
