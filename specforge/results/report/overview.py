@@ -21,7 +21,10 @@ _LEFT_OUT = ("warnings", "label")
 
 
 def cell_rows(runs: Sequence[SavedRun]) -> Iterator[dict[str, Any]]:
-    """One row a cell: ``run, config, algorithm, benchmark, values, remarks``; a value is (name, text, why null)."""
+    """One row a cell: ``run, config, algorithm, benchmark, values, remarks``.
+
+    A value is (name, text, interval, why it is null), each a text.
+    """
     for run in runs:
         for cell in map(Cell, run.cells):
             yield {
@@ -34,18 +37,19 @@ def cell_rows(runs: Sequence[SavedRun]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _values(cell: Cell) -> Iterator[tuple[str, str, str]]:
+def _values(cell: Cell) -> Iterator[tuple[str, str, str, str]]:
     for metric in CATALOG:
         value = metric.value(cell.metrics)
-        shown = metric.show(value)
-        interval = cell.metrics.get(f"{metric.name}_interval")
-        if value is not None and interval:
+        edges = cell.metrics.get(f"{metric.name}_interval")
+        interval = ""
+        if value is not None and edges:
             scale, digits = (100, 1) if metric.is_share else (1, 2)
-            shown += f" [{scale * interval[0]:.{digits}f}, {scale * interval[1]:.{digits}f}]"
-        yield metric.name.replace("_", " "), shown, "" if value is not None else cell.reason(metric) or ""
+            interval = f"[{scale * edges[0]:.{digits}f}, {scale * edges[1]:.{digits}f}]"
+        why = "" if value is not None else cell.reason(metric) or ""
+        yield metric.name.replace("_", " "), metric.show(value), interval, why
         if metric.name == "acceptance_length":
             efficiency = cell.metrics.get("efficiency")
-            yield "efficiency", "–" if efficiency is None else f"{efficiency:.2f}", ""
+            yield "efficiency", "–" if efficiency is None else f"{efficiency:.2f}", "", ""
 
 
 def _remarks(cell: Cell) -> Iterator[str]:
