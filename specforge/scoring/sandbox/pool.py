@@ -13,6 +13,9 @@ from specforge.scoring.sandbox.worker import Sandbox, SandboxFailed
 _TRIES = 2
 """How often a job is given to a sandbox: once more where the first one died, which may be another's fault."""
 
+_CLOSE_S = 20.0
+"""Seconds that an interrupted run waits for a sandbox to end."""
+
 
 def run_jobs(
     kind: str, settings: SandboxSettings, jobs: Sequence[dict[str, Any]], done: Callable[[], None] | None = None
@@ -55,10 +58,11 @@ class _Crew:
         """Runs all jobs and returns their verdicts."""
         for number in range(len(self._jobs)):
             self._waiting.put(number)
-        running = min(self._settings.worker_count(), len(self._jobs))
-        for number in range(running):
-            threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True).start()
+        running = 0
         try:
+            for number in range(min(self._settings.worker_count(), len(self._jobs))):
+                running += 1
+                threading.Thread(target=self._work, name=f"sandbox-{number}", daemon=True).start()
             while running:
                 self._finished.acquire()
                 running -= 1
@@ -67,7 +71,7 @@ class _Crew:
             for sandbox in list(self._at_work):
                 sandbox.interrupt()
             for _ in range(running):
-                self._finished.acquire()
+                self._finished.acquire(timeout=_CLOSE_S)
             raise
         if self._failure is not None:
             raise self._failure
@@ -108,14 +112,20 @@ class _Crew:
         return sandbox
 
     def _started(self) -> Sandbox:
+        try:
+            return self._start()
+        except SandboxFailed:
+            return self._start()  # a busy machine may refuse a process once
+
+    def _start(self) -> Sandbox:
         sandbox = Sandbox(self._kind, self._settings)
         self._at_work.add(sandbox)
+        # looked at after it is among those at work: a stop either finds it there or is seen here
+        if self._stopped.is_set():
+            raise SandboxFailed("interrupted")
         try:
             sandbox.start()
         except SandboxFailed:
-            # a busy machine may refuse a process once
             self._at_work.discard(sandbox)
-            sandbox = Sandbox(self._kind, self._settings)
-            self._at_work.add(sandbox)
-            sandbox.start()
+            raise
         return sandbox

@@ -20,8 +20,8 @@ class SandboxSettings:
     """How model-written programs are run.
 
     Attributes:
-        kind: ``auto`` takes the first of bwrap and namespace that isolates fully, else the best there is;
-            the others insist on one.
+        kind: ``auto`` takes the first of bwrap and namespace that isolates fully, else the best there is; the others
+            insist on one. ``process`` is no namespaces: seccomp and Landlock alone.
         allow: whether model-written code may run at all (``--allow-code-execution``).
         unsafe: whether it may run where nothing isolates it (``--unsafe-code-execution``).
         wall_s: seconds that a program may take with all its tests; for a program that reads its standard input,

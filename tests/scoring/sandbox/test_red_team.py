@@ -205,16 +205,23 @@ def test_a_killed_run_leaves_no_program(kind: str, sent: signal.Signals, outside
 
 def test_an_interrupted_run_leaves_nothing(kind: str, outside: Outside) -> None:
     endless = job_of(TASK, outside.armed("import time\ntime.sleep(600)"))
-    settings = replace(SETTINGS, wall_s=600, workers=2)
+    settings = replace(SETTINGS, wall_s=60, workers=2)
+    # a run in the background of a shell ignores Ctrl-C
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt() -> None:
-        wait_until(lambda: len(list(outside.temporary.iterdir())) == 2, within=20, what="both sandboxes to start")
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        try:
+            wait_until(lambda: len(list(outside.temporary.iterdir())) == 2, within=20, what="both sandboxes to start")
+        finally:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     watcher = threading.Thread(target=interrupt)
-    watcher.start()
-    with pytest.raises(KeyboardInterrupt):
-        run_jobs(kind, settings, [endless] * 4)
-    watcher.join()
+    try:
+        watcher.start()
+        with pytest.raises(KeyboardInterrupt):
+            run_jobs(kind, settings, [endless] * 4)
+        watcher.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
     assert outside.left_files() == []
