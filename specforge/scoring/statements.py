@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _WORD = (
     r"(?:(?:final|correct|right|best|true)\s+)*(?:answer|result|solution)(?:\s+(?:to|for)\s[^.:\n]{1,60}?)?"
     r"(?:\s+(?:here|choice|option|letter))?"
-    r"|(?:final|correct|right|best)\s+(?:option|choice|letter|statement)"
+    r"|(?:final|correct|right|best)\s+(?:option|choice|letter|statement)(?:\s+here)?"
     r"|choice|Antwort|Ergebnis|respuesta|réponse|risposta|resposta|ответ"
 )
 _CJK_WORD = r"(?:最终|正确|最后)?(?:的)?(?:答案|选项)|答え|正解|정답"

@@ -16,7 +16,7 @@ _BARE_CONTENT = re.compile(r"-?(?:\d|[.,]\d)+")
 _DASHES = dict.fromkeys(map(ord, "−‐‑﹣－–"), "-")
 _POWERS = re.compile("[⁰¹²³⁴-⁹]+")
 _NARROW_SPACE = re.compile("(?<=\\d)[\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
-_BETWEEN_BOXES = re.compile(r"(?:[\s,;$.*]|and|or|\\[()\[\],;! ]|\\q?quad|\\text\{\s*(?:,|and|or)?\s*\})*\Z")
+_BETWEEN_BOXES = re.compile(r"(?:[a-z]\s*=|[\s,;$.*]|and|or|\\[()\[\],;! ]|\\q?quad|\\text\{\s*(?:,|and|or)?\s*\})*\Z")
 
 
 def visible(text: str) -> str:
