@@ -11,6 +11,7 @@ from dataclasses import dataclass
 _TICK = 0.05  # s between looks at the event loop
 _BUSY = 0.8  # of one core: beyond it the client may set the pace
 _LAG = 0.05  # s: beyond it answers wait for the client
+_SHORTEST = 0.5  # s that must have been watched before anything is said
 _OFTEN_LATE = 0.2  # s late in each second
 
 
@@ -80,7 +81,7 @@ class SelfWatch:
 
     def warning(self) -> str | None:
         """One line where the client, not the server, may have set the pace; None where it didn't."""
-        if not self.wall_seconds:
+        if self.wall_seconds < _SHORTEST:
             return None
         share = self.busiest_seconds / self.wall_seconds
         if share > _BUSY:
