@@ -67,6 +67,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--unsafe-code-execution", action="store_true", help="also where nothing isolates it from this machine"
     )
     parser.add_argument("--code-sandbox", choices=KINDS, default="auto", help="what isolates it (default: auto)")
+    code = SandboxSettings()
+    parser.add_argument(
+        "--code-timeout", type=float, default=code.wall_s, metavar="SECONDS", help="limit for one program"
+    )
+    parser.add_argument("--code-memory", type=int, default=code.memory_mb, metavar="MIB", help="memory of one program")
+    parser.add_argument("--code-workers", type=int, metavar="N", help="programs at a time (default: one a processor)")
     parser.add_argument("--json", metavar="OUT", help="write the result as one JSON object as well")
 
 
@@ -88,7 +94,13 @@ def run(args: argparse.Namespace) -> int:
         judge_model=args.judge_model,
         judge_api_key=args.judge_api_key,
         allow_code_execution=args.allow_code_execution,
-        sandbox=SandboxSettings(kind=args.code_sandbox, unsafe=args.unsafe_code_execution),
+        sandbox=SandboxSettings(
+            kind=args.code_sandbox,
+            unsafe=args.unsafe_code_execution,
+            wall_s=args.code_timeout,
+            memory_mb=args.code_memory,
+            workers=args.code_workers,
+        ),
     )
     scorer = make_scorer(definition, scoring)
     if scorer is None:

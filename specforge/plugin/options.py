@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specforge.matrix import DEFAULT_BENCHMARKS, DEFAULT_CONFIGS
+from specforge.scoring.sandbox.settings import KINDS, SandboxSettings
 
 PREFIX = "specforge_"
 """What the options' destinations start with, so that they don't meet another plugin's."""
@@ -143,7 +144,23 @@ def _add_to(add_option: Callable[..., Any]) -> None:
     add("--judge-api-key", default=None, metavar="KEY", help="the judge's key")
     add("--allow-code-execution", action="store_true", help="run model-written code, in a sandbox, to score it")
     add("--unsafe-code-execution", action="store_true", help="also where nothing isolates it")
-    add("--code-sandbox", default="auto", metavar="KIND", help="auto, bwrap, namespace, docker or podman")
+    add("--code-sandbox", default="auto", metavar="KIND", help=f"{', '.join(KINDS)} (default: auto)")
+    code = SandboxSettings()
+    add(
+        "--code-timeout",
+        type=float,
+        default=code.wall_s,
+        metavar="SECONDS",
+        help=f"limit for one program (default: {code.wall_s:g})",
+    )
+    add(
+        "--code-memory",
+        type=int,
+        default=code.memory_mb,
+        metavar="MIB",
+        help=f"memory of one program (default: {code.memory_mb})",
+    )
+    add("--code-workers", type=int, default=None, metavar="N", help="programs at a time (default: one a processor)")
     # --- the gate
     add_list(
         "--fail-on",
