@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from specforge.engine.arguments import parse
 from specforge.engine.build import build
@@ -14,6 +15,7 @@ from specforge.engine.model import Llama
 from specforge.errors import UsageError
 from tests.engine import tiny
 from tests.engine.conftest import Models
+from tests.engine.local import local_engine, run
 
 
 def head_config(tmp_path: Path, **settings: Any) -> Any:
@@ -59,6 +61,46 @@ def test_a_head_that_does_not_fit_is_refused_by_what_differs(
     target = Llama.load(models.target, "--model-path", 64)
     with pytest.raises(UsageError, match=f"--speculative-draft-model-path: .*{reason}"):
         Eagle3Head.load(tmp_path, target)
+
+
+def test_a_head_without_a_vocabulary_of_its_own_drafts_with_the_targets_output(models: Models, tmp_path: Path) -> None:
+    tiny.make_eagle3(tmp_path, models.shape, tiny.random_llama(models.shape, 0), own_vocabulary=False)
+    flags = replace(models, eagle3=tmp_path).draft_flags("EAGLE3", "3,2,6")
+    prompts = tiny.prompts(6)
+    with local_engine(models.target) as plain, local_engine(models.target, *flags) as drafting:
+        found = run(drafting, prompts)
+        assert [request.outputs for request in found] == [request.outputs for request in run(plain, prompts)]
+    assert sum(request.spec.correct_drafts for request in found) > 0
+
+
+def test_a_target_that_gives_one_state_passes_it_on_without_fc(tmp_path: Path) -> None:
+    shape = tiny.Shape(layers=2)
+    weights = tiny.make_target(tmp_path / "target", shape)
+    tiny.make_eagle3(tmp_path / "eagle3", shape, weights)
+    pair = Models(shape, tmp_path / "target", tmp_path / "eagle3", tmp_path)
+    prompts = tiny.prompts(6)
+    with (
+        local_engine(pair.target) as plain,
+        local_engine(pair.target, *pair.draft_flags("EAGLE3", "3,1,4")) as drafting,
+    ):
+        found = run(drafting, prompts)
+        assert [request.outputs for request in found] == [request.outputs for request in run(plain, prompts)]
+
+
+def test_a_head_with_part_of_the_vocabulary_needs_a_map(models: Models, tmp_path: Path) -> None:
+    tiny.make_eagle3(tmp_path, models.shape, tiny.random_llama(models.shape, 0))
+    weights = load_file(tmp_path / "model.safetensors")
+    save_file({name: values for name, values in weights.items() if name != "d2t"}, tmp_path / "model.safetensors")
+    with pytest.raises(UsageError, match="200 draft tokens of 300 need a d2t map, found none"):
+        Eagle3Head.load(tmp_path, Llama.load(models.target, "--model-path", 64))
+
+
+def test_a_map_beyond_the_vocabulary_is_refused(models: Models, tmp_path: Path) -> None:
+    tiny.make_eagle3(tmp_path, models.shape, tiny.random_llama(models.shape, 0))
+    weights = load_file(tmp_path / "model.safetensors")
+    save_file({**weights, "d2t": weights["d2t"] + 200}, tmp_path / "model.safetensors")
+    with pytest.raises(UsageError, match="expected ids below 300"):
+        Eagle3Head.load(tmp_path, Llama.load(models.target, "--model-path", 64))
 
 
 def test_a_standalone_draft_of_another_vocabulary_is_refused(models: Models, tmp_path: Path) -> None:

@@ -130,9 +130,15 @@ def make_standalone(folder: Path, shape: Shape, target: Mapping[str, npt.NDArray
 
 
 def make_eagle3(
-    folder: Path, shape: Shape, target: Mapping[str, npt.NDArray[Any]], seed: int = 2, states: int = 3, **settings: Any
+    folder: Path,
+    shape: Shape,
+    target: Mapping[str, npt.NDArray[Any]],
+    seed: int = 2,
+    states: int = 3,
+    own_vocabulary: bool = True,
+    **settings: Any,
 ) -> None:
-    """An EAGLE-3 head that reads `states` hidden states and drafts two thirds of the vocabulary.
+    """An EAGLE-3 head that reads `states` hidden states and drafts two thirds of the vocabulary, or all of it.
 
     Its output is the target's own, and its fc passes the last state on, so that it is right now and then.
     """
@@ -164,12 +170,15 @@ def make_eagle3(
         "d2t": chosen - np.arange(drafted),
         "t2d": np.isin(np.arange(shape.vocabulary), chosen),
     }
+    if not own_vocabulary:
+        for name in ("lm_head.weight", "d2t", "t2d"):
+            del weights[name]
     folder.mkdir(parents=True, exist_ok=True)
     save_file(weights, folder / "model.safetensors")
     head = {
         "architectures": ["LlamaForCausalLMEagle3"],
         "num_hidden_layers": 1,
-        "draft_vocab_size": drafted,
+        "draft_vocab_size": drafted if own_vocabulary else None,
         "tie_word_embeddings": False,
     }
     _write(folder / "config.json", {**config(shape), **head, **settings})
