@@ -58,7 +58,7 @@ def _read_file(name: str, dataset: str, file: str, commit: str) -> list[Row]:
         commit,
         lambda: Path(hf_hub_download(dataset, file, repo_type="dataset", revision=commit)),
     )
-    return parse_rows(path.read_bytes(), path, name)
+    return parse_rows(path.read_bytes(), path)
 
 
 def _asking(name: str, dataset: str, revision: str | None, request: Callable[[], _T]) -> _T:

@@ -105,16 +105,15 @@ class _Read:
 def _read_questions(definition: DatasetDefinition, options: LoadOptions, selection: Selection) -> _Read:
     path = options.dataset_paths.get(definition.name)
     if path is not None:
-        return _read_local(definition, Path(path))
+        return _read_local(definition, Path(path), selection)
     if options.samples:
         return _read_samples(definition)
     return _read_hub(definition, options, selection)
 
 
-def _read_local(definition: DatasetDefinition, path: Path) -> _Read:
+def _read_local(definition: DatasetDefinition, path: Path, selection: Selection) -> _Read:
     split = definition.parts[0].split
-    labels = [value for axis in definition.axes if axis.labelled for value in axis.values or ()]
-    read = files.read_path(path, split, labels)
+    read = files.read_path(path, definition.parts, selection.labels())
     source = Source("file", str(path), sha256=read.sha256, split=split if path.is_dir() else path.stem)
     return _Read([(part.label, part.rows) for part in read.parts], source)
 
@@ -128,7 +127,7 @@ def _read_samples(definition: DatasetDefinition) -> _Read:
         )
     content = resource.read_bytes()
     source = Source("sample", name, sha256=hashlib.sha256(content).hexdigest(), split="sample")
-    return _Read([("", files.parse_rows(content, Path(name), definition.name))], source)
+    return _Read([("", files.parse_rows(content, Path(name)))], source)
 
 
 def _read_hub(definition: DatasetDefinition, options: LoadOptions, selection: Selection) -> _Read:
@@ -228,14 +227,14 @@ def _few_shot_rows(definition: DatasetDefinition, options: LoadOptions, source: 
     """The rows of the few-shot split; None where the questions are local and no examples were given with them."""
     assert definition.few_shot is not None
     split = definition.few_shot.split
+    part = definition.parts[0].at_split(split)
     given = options.dataset_paths.get(definition.name + FEW_SHOT_SUFFIX)
     if given is not None:
-        return [row for part in files.read_path(Path(given), split).parts for row in part.rows]
+        return [row for file in files.read_path(Path(given), (part,)).parts for row in file.rows]
     if source.kind == "file" and files.has_split(Path(source.location), split):
-        return [row for part in files.read_path(Path(source.location), split).parts for row in part.rows]
+        return [row for file in files.read_path(Path(source.location), (part,)).parts for row in file.rows]
     if source.kind == "hub" and source.revision is not None:
-        part = definition.parts[0]
-        return hub.read_part(definition.name, part.at_split(split), source.revision)
+        return hub.read_part(definition.name, part, source.revision)
     return None
 
 
