@@ -38,9 +38,9 @@ class Cell:
 
     @property
     def is_target_only(self) -> bool:
-        """Whether nothing is drafted."""
+        """Whether nothing is drafted; an unknown configuration (null) is not known to be that."""
         config = self.record["config"]
-        return not config.get("num_steps") and not config.get("num_draft_tokens")
+        return config.get("num_steps") == 0 and config.get("num_draft_tokens") == 0
 
     @property
     def baseline_key(self) -> tuple[Any, ...]:

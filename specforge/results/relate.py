@@ -90,7 +90,8 @@ def add_lossless(records: Sequence[CellRecord], folder: Path, against: SavedRun 
     baselines = cells if against is None else [Cell(record) for record in against.cells]
     where = "this run" if against is None else against.label
     answers: dict[tuple[Any, ...], _Answers | str] = {}
-    for cell in cells:
+    # Cells of one baseline come together, so that its token ids are read once and held alone.
+    for cell in sorted(cells, key=lambda cell: str(cell.baseline_key)):
         if cell.is_target_only and against is None:
             _explain(cell, "lossless", IS_BASELINE)
             continue

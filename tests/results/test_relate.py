@@ -43,6 +43,15 @@ def test_a_baseline_of_another_batch_size_or_benchmark_is_never_used() -> None:
     assert cells[2]["metrics"]["speedup"] is None
 
 
+def test_a_server_that_does_not_say_what_it_runs_is_no_baseline() -> None:
+    unknown = record("1,0,0,0")
+    unknown["config"] |= {"num_steps": None, "topk": None, "num_draft_tokens": None}
+    cells: list[Any] = [unknown, record("1,3,1,4")]
+    add_speedup(cells)
+    assert [cell["metrics"]["speedup"] for cell in cells] == [None, None]
+    assert "no target-only configuration" in cells[0]["metrics"]["reasons"]["speedup"]
+
+
 def test_with_one_round_the_interval_is_over_prompts() -> None:
     cells: list[Any] = [record("1,0,0,0", rounds=[100.0]), record("1,3,1,4", rounds=[150.0])]
     cells[1]["requests"]["latency"] = [

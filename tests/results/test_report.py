@@ -137,8 +137,12 @@ def test_every_section_is_there(page: Path) -> None:
 
 def test_numbers_stand_with_their_intervals(page: Path) -> None:
     text = page.read_text()
-    assert re.search(r'data-label="accuracy"><span><span>75\.0 %</span> <span class="interval">\[\d\d\.\d, \d\d\.\d\]', text)
-    assert re.search(r'data-label="speedup"><span><span>2\.10×</span> <span class="interval">\[\d\.\d\d, \d\.\d\d\]', text)
+    assert re.search(
+        r'data-label="accuracy"><span><span>75\.0 %</span> <span class="interval">\[\d\d\.\d, \d\d\.\d\]', text
+    )
+    assert re.search(
+        r'data-label="speedup"><span><span>2\.10×</span> <span class="interval">\[\d\.\d\d, \d\.\d\d\]', text
+    )
     assert "fewer than four prompts a slot" in text
     assert "1 loops" in text
 
