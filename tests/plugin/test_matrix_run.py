@@ -6,7 +6,6 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,7 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Two configurations, two benchmarks, two rounds; one answer in three has no speculative fields."""
     stage = Stage(tmp_path_factory.mktemp("matrix"))
     answers = tuple(Answer(f"Row {at}:", rf"That makes \boxed{{{at}}}.") for at in range(0, 24, 2))
@@ -61,7 +60,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
         *("--rounds", str(ROUNDS), "--note", "a note", "--name", "my run", "--api-key", "sesame"),
         f"--benchmark-json={exported}",
     )
-    yield Ran(stage, run, exported)
+    return Ran(stage, run, exported)
 
 
 def test_it_passes_and_ends_with_a_table(ran: Ran):
@@ -103,7 +102,7 @@ def test_the_record_equals_a_count_of_the_raw_responses(ran: Ran, cell: str):
         assert metrics["acceptance_length"] is None
         assert set(record["requests"]["verify_steps"]) == {None}
         return
-    assert 0 < counted.verified
+    assert counted.verified > 0
     assert metrics["spec_verify_ct"] == counted.steps == sum(s or 0 for s in record["requests"]["verify_steps"])
     assert metrics["acceptance_length"] == counted.acceptance_length
     assert metrics["acceptance_length_decode"] == counted.acceptance_length_decode
@@ -219,7 +218,7 @@ def test_rows_hold_texts_and_token_ids_as_the_server_sent_them(ran: Ran):
     record = ran.records[CELLS[3]]
     rows = ran.stage.rows(record)
     assert len(rows) == 3 * ROUNDS
-    raw = Counter()
+    raw: Counter[tuple[str, tuple[int, ...]]] = Counter()
     for entry in ran.measured(CELLS[3]):
         choice = json.loads(entry["response"])["choices"][0]
         raw[choice["message"]["content"], tuple(choice["response_token_ids"])] += 1
