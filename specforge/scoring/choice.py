@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specforge.scoring.score import Answer, Score, verdict
-from specforge.scoring.statements import Statement, announced, in_order_of_weight, statements
+from specforge.scoring.statements import Statement, announced, in_order_of_weight, is_hedged, statements
 from specforge.scoring.text import boxes, ending, plain, visible
 
 _ALPHABET = "ABCDEFGHIJ"
@@ -165,7 +165,10 @@ def _option_key(text: str) -> str:
 
 
 def _stated(text: str, reader: _Reader) -> _Found | None:
-    chosen = (Statement(match.start(), match.end(), own_line=False) for match in _CHOSEN.finditer(text))
+    chosen = (
+        Statement(match.start(), match.end(), own_line=False, hedged=is_hedged(text, match.start()))
+        for match in _CHOSEN.finditer(text)
+    )
     for statement in in_order_of_weight((*statements(text), *chosen)):
         content = announced(text, statement)
         found = reader.read(content)
@@ -187,7 +190,8 @@ def _boxed(text: str, reader: _Reader) -> _Found | None:
 
 
 def _called_correct(text: str, reader: _Reader) -> str | None:
-    found = [str(match.group("letter")) for match in _CALLED_CORRECT.finditer(text)]
+    firm = (match for match in _CALLED_CORRECT.finditer(text) if not is_hedged(text, match.start()))
+    found = [str(match.group("letter")) for match in firm]
     found = [letter for letter in found if letter in reader.letters]
     return found[-1] if found else None
 

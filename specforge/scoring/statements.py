@@ -59,11 +59,10 @@ def statements(text: str) -> Iterator[Statement]:
     A line that ends with the word is one only as a heading: in "and that is the answer" nothing is announced.
     """
     for match in _MARKER.finditer(text):
-        before = text[max(0, match.start() - _LONGEST) : match.start()]
-        line = before[before.rfind("\n") + 1 :]
+        line = _line_before(text, match.start())
         own_line = not re.search(r"\w", line.removesuffix("My ").removesuffix("The "))
         if own_line or not match.group().endswith("\n"):
-            yield Statement(match.start(), match.end(), own_line, bool(_HEDGE.search(_sentence_before(line))))
+            yield Statement(match.start(), match.end(), own_line, is_hedged(text, match.start()))
 
 
 def in_order_of_weight(found: Iterable[Statement]) -> list[Statement]:
@@ -71,8 +70,15 @@ def in_order_of_weight(found: Iterable[Statement]) -> list[Statement]:
     return sorted(found, key=lambda statement: (statement.hedged, -statement.start))
 
 
-def _sentence_before(line: str) -> str:
-    return re.split(r"[.!?;。！？；]\s*", line)[-1]
+def is_hedged(text: str, place: int) -> bool:
+    """Whether the sentence before a place weighs or denies what follows, rather than states it."""
+    sentence = re.split(r"[.!?;。！？；]\s*", _line_before(text, place))[-1]
+    return bool(_HEDGE.search(sentence))
+
+
+def _line_before(text: str, place: int) -> str:
+    before = text[max(0, place - _LONGEST) : place]
+    return before[before.rfind("\n") + 1 :]
 
 
 def announced(text: str, statement: Statement) -> str:

@@ -105,6 +105,7 @@ def test_full_width_letters_count(letter: str) -> None:
         ("The answer is D. I do not think the answer is B.", "D"),
         ("Answer: B\n\nThe answer is not A because it fails.", "B"),
         ("If we use F=ma, the answer is B.", "B"),
+        ("I choose C. If we dropped the sign, I would choose B.", "C"),
         ("Maybe the answer is A. Computing it, \\boxed{C}", "C"),
         ("Answer: A\nAnswer: B\nAnswer: C", "C"),
         # formulas and words that are no letters
@@ -147,6 +148,8 @@ def test_the_stated_letter_wins_over_others(output: str, letter: str) -> None:
         "Answer: B = 3 T",
         "First \\boxed{A}. Better: \\boxed{C",
         "<think>Answer: A",
+        "I do not think B is correct.",
+        "I am not sure whether B is the answer.",
         "Answer: " * 20000,
         "答案是",
     ],
