@@ -7,7 +7,6 @@ from importlib.resources import files
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from specforge.errors import RecordError
 from specforge.results.compare import compare_runs
@@ -32,10 +31,7 @@ def render_report(runs: Sequence[SavedRun]) -> str:
     )
     template = environment.from_string(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
     examples, unreadable = find_examples(runs)
-    sections = [
-        (section.title, section.note, [Markup(drawing) for drawing in section.drawings])
-        for section in draw_charts(runs)
-    ]
+    sections = [(section.title, section.note, section.drawings) for section in draw_charts(runs)]
     return template.render(
         title=" · ".join(run.label for run in runs),
         runs=[(run.label, f"s{index % SERIES}") for index, run in enumerate(runs)],
