@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 
 from specforge.plugin.fixtures import benchmark_spec, measure_cell, specforge_server
-from specforge.plugin.options import add_options
+from specforge.plugin.options import add_options, any_given
+from specforge.plugin.parallel import register
+from specforge.plugin.parametrize import generate_cells
+from specforge.plugin.replay import add_clocks
+from specforge.plugin.state import SETTINGS, ledger_of
 
 __all__ = ["benchmark_spec", "measure_cell", "specforge_server"]
 
@@ -23,61 +27,62 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Checks what was given, so that a mistake costs seconds and not a server's start."""
-    from specforge.plugin.run import configure
+    """Checks what was given, so that a mistake costs seconds and not a server's start; without any nothing is wrong."""
+    if any_given(config) and not config.option.help and not hasattr(config, "workerinput"):
+        from specforge.plugin.session import check
 
-    configure(config)
+        check(config)
+    register(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Turns ``--config-list`` and ``--benchmark-list`` into one test item a cell."""
-    from specforge.plugin.parametrize import generate_cells
-
     generate_cells(metafunc)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Gives each cell the clock that pytest-benchmark is to read."""
-    from specforge.plugin.replay import add_clocks
-
     add_clocks(items)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Loads the local datasets of the cells that were selected, before any server is started."""
-    from specforge.plugin.run import collected
+    if SETTINGS in session.config.stash:
+        from specforge.plugin.session import collected
 
-    collected(session)
+        collected(session)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:
     """Says what will be measured, and whether it is sample data on the embedded engine."""
-    from specforge.plugin.run import header
+    if SETTINGS not in config.stash:
+        return None
+    from specforge.plugin.session import header
 
     return header(config)
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str] | None:
     """Says the same where no option was given, so that only the collected tests tell that there is a matrix."""
-    from specforge.plugin.options import any_given
-    from specforge.plugin.run import header
-
-    return None if any_given(config) else header(config)
+    return None if any_given(config) else pytest_report_header(config)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Ends the run with its table."""
-    from specforge.plugin.summary import write_summary
+    ledger = ledger_of(config)
+    if ledger is not None and ledger.entries:
+        from specforge.plugin.summary import write_summary
 
-    write_summary(terminalreporter, config)
+        write_summary(terminalreporter, ledger)
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
     """Completes the run's records before pytest-benchmark, in a wrapper of its own, saves and compares them."""
-    from specforge.plugin.run import finished
+    if SETTINGS in session.config.stash:
+        from specforge.plugin.session import finished
 
-    finished(session)
+        finished(session)
     yield

@@ -13,8 +13,10 @@ from specforge.matrix import BenchmarkSpec
 from specforge.measurement.cell import INTERRUPTED, CellPlan, measure_cell
 from specforge.measurement.progress import Bar, Progress, Silent
 from specforge.plugin.entries import CellEntry
+from specforge.plugin.parallel.worker import send
 from specforge.plugin.replay import CLOCK, replay
-from specforge.plugin.run import Run, ServerOfRun, run_of
+from specforge.plugin.run import Run, ServerOfRun
+from specforge.plugin.state import ledger_of, run_of
 from specforge.results.record import CellRecord
 
 
@@ -40,7 +42,12 @@ def measure_item(item: pytest.Item, server: ServerOfRun, spec: BenchmarkSpec, be
     benchmark.group = str(spec)
     benchmark.extra_info.update(record)
     # The fixture's dictionary and the entry's are one, so that what the end of the run adds is in both.
-    run.add(CellEntry(item.name, item.nodeid, str(spec), _param(item), benchmark.extra_info, durations))
+    entry = CellEntry(item.name, item.nodeid, str(spec), _param(item), benchmark.extra_info, durations)
+    ledger = ledger_of(item.config)
+    if ledger is not None:
+        ledger.add(entry)
+    else:
+        send(item, entry)
     if durations:
         replay(benchmark, item.stash[CLOCK], durations)
     if record["reason"] == INTERRUPTED:
@@ -54,7 +61,7 @@ def measure_item(item: pytest.Item, server: ServerOfRun, spec: BenchmarkSpec, be
 
 def _plan(run: Run, server: ServerOfRun, spec: BenchmarkSpec) -> CellPlan:
     settings = run.settings
-    drawn = run.benchmark(spec)
+    drawn = run.benchmarks.of(spec)
     return CellPlan(
         config=run.record_config(server.config, server.server),
         spec=spec,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def specforge_server(request: pytest.FixtureRequest) -> Iterator[ServerOfRun]:
     """The server of one configuration: launched before its first cell, stopped before the next configuration's."""
-    from specforge.plugin.run import run_of
+    from specforge.plugin.state import run_of
 
     server = run_of(request.config).start_server(request.param)
     try:

@@ -30,10 +30,15 @@ class GatePlan:
     tolerances: tuple[Tolerance, ...]
     fail_on_undecided: bool
 
-    @property
-    def gates_speed(self) -> bool:
-        """Whether a metric is gated whose unit is the round."""
-        return any(not tolerance.metric.design.by_prompt for tolerance in self.tolerances)
+
+def default_rounds(fail_on: Sequence[str] | None) -> int:
+    """Measured rounds where ``--rounds`` is not given, by the values of ``--fail-on``: more where speed is gated.
+
+    Raises:
+        UsageError: a tolerance is wrong.
+    """
+    tolerances = parse_tolerances(fail_on or ())
+    return SPEED_ROUNDS if any(not tolerance.metric.design.by_prompt for tolerance in tolerances) else 1
 
 
 def read_gate(get: Callable[[str], Any], compare: str | bool | None, storage: str) -> GatePlan:

@@ -74,8 +74,10 @@ def _add_to(add_option: Callable[..., Any]) -> None:
         nargs="+",
         default=None,
         metavar="URL",
-        help="measure the server that runs there; https and a path are fine",
+        help="measure the server that runs there; https and a path are fine; several: one for each worker (-n)",
     )
+    add("--shared-server", action="store_true", help="let several workers (-n) load one server")
+    add("--gpus", default=None, metavar="IDS", help="devices to use, 0,1,2,3; divided among workers (-n)")
     add("--api-key", default=None, metavar="KEY", help="key that the server wants")
     add("--header", action="append", default=None, metavar="'NAME: VALUE'", help="extra header of each request")
     add(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specforge.plugin.run import settings_of
+from specforge.plugin.state import settings_of
 
 
 def generate_cells(metafunc: pytest.Metafunc) -> None:

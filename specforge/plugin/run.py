@@ -1,10 +1,9 @@
-"""The run behind a test session: settings, datasets, the server of the moment, and the file of records."""
+"""What measures: datasets, scorers, the server of the moment, and what a record says of them."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -17,11 +16,9 @@ from specforge.backends.base import Backend, Server
 from specforge.backends.command import algorithm_for
 from specforge.backends.identity import capacity_warning
 from specforge.backends.launch import Launcher
-from specforge.datasets import load, resolve
 from specforge.datasets.model import Benchmark
-from specforge.errors import DatasetError, RecordError, ServerError, SpecForgeError, UsageError
-from specforge.load.blocking import sigterm_interrupts
-from specforge.matrix import BenchmarkSpec, SpecConfig
+from specforge.errors import ServerError, UsageError
+from specforge.matrix import SpecConfig
 from specforge.measurement.cell import PreparedPrompts
 from specforge.measurement.environment import (
     attached_config,
@@ -32,97 +29,13 @@ from specforge.measurement.environment import (
     without_secrets,
 )
 from specforge.measurement.target import Target
-from specforge.plugin.entries import CellEntry, RunDocument
-from specforge.plugin.gate import SPEED_ROUNDS, read_gate
-from specforge.plugin.options import any_given, option
+from specforge.plugin.gate import default_rounds
+from specforge.plugin.loading import Benchmarks
+from specforge.plugin.options import option
+from specforge.plugin.parallel.places import Place, devices_of, sharing_warnings
 from specforge.plugin.scorers import Scorers
-from specforge.plugin.settings import Settings, read_settings
-from specforge.results.cell import Cell
-from specforge.results.compare import compare_runs
-from specforge.results.load import SavedRun, load_run
-from specforge.results.record import CellRecord
-from specforge.results.relate import add_lossless, add_speedup
+from specforge.plugin.settings import Settings, embedded_label
 from specforge.results.run_file import RunFiles
-
-_SETTINGS = pytest.StashKey[Settings]()
-_RUN = pytest.StashKey["Run"]()
-
-
-def configure(config: pytest.Config) -> None:
-    """Checks the options when any was given, wherever; without any there is nothing to be wrong."""
-    if any_given(config) and not config.option.help:
-        settings_of(config)
-
-
-def settings_of(config: pytest.Config) -> Settings:
-    """The session's settings, read once.
-
-    Raises:
-        pytest.UsageError: an option is wrong.
-    """
-    if _SETTINGS not in config.stash:
-        try:
-            config.stash[_SETTINGS] = read_settings(lambda name: option(config, name))
-        except SpecForgeError as error:
-            raise pytest.UsageError(str(error)) from None
-    return config.stash[_SETTINGS]
-
-
-def run_of(config: pytest.Config) -> Run:
-    """The session's run; there is one as soon as cells were collected."""
-    return config.stash[_RUN]
-
-
-def has_run(config: pytest.Config) -> bool:
-    """Whether the session measures anything."""
-    return _RUN in config.stash
-
-
-def selected_specs(session: pytest.Session) -> list[BenchmarkSpec]:
-    """The benchmarks of the items that will run, in order."""
-    specs = (
-        item.callspec.params.get("benchmark_spec")
-        for item in session.items
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
-    )
-    return list(dict.fromkeys(spec for spec in specs if isinstance(spec, BenchmarkSpec)))
-
-
-def collected(session: pytest.Session) -> None:
-    """Begins the run, unless nothing is to be measured."""
-    config = session.config
-    specs = selected_specs(session)
-    if not specs or config.option.collectonly:
-        return
-    try:
-        config.stash[_RUN] = Run(config, settings_of(config), specs)
-    except (UsageError, DatasetError, RecordError) as error:
-        raise pytest.UsageError(str(error)) from None
-
-
-def header(config: pytest.Config) -> list[str] | None:
-    """The lines under pytest's own header; None where the session has nothing to do with the harness."""
-    if _SETTINGS not in config.stash:
-        return None
-    settings = config.stash[_SETTINGS]
-    served = {
-        "embedded": f"{embedded_label(samples=not settings.load.dataset_paths)} (no --model-path and no server given)",
-        "attach": "attached to " + ", ".join(endpoint.base_url for endpoint in settings.endpoints),
-        "launch": f"launching {settings.launch.model_path}" if settings.launch else "",
-    }[settings.backend]
-    matrix = f"{len(settings.configs)} configurations x {len(settings.benchmarks)} benchmarks"
-    return [f"specforge: {matrix}, {served}"]
-
-
-def embedded_label(*, samples: bool) -> str:
-    """What keeps a table of the embedded engine from being taken for one of a real model."""
-    return "embedded engine, sample data" if samples else "embedded engine"
-
-
-def finished(session: pytest.Session) -> None:
-    """Ends the run; a regression fails the session."""
-    if has_run(session.config) and run_of(session.config).finish():
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 class ServerOfRun:
@@ -143,57 +56,40 @@ class ServerOfRun:
 
 
 class Run:
-    """One test session's measurements."""
+    """What measures a session's cells: the whole session, or on a worker of pytest-xdist its share of it.
 
-    def __init__(self, config: pytest.Config, settings: Settings, specs: list[BenchmarkSpec]) -> None:
+    Args:
+        files: where rows and servers' logs go.
+        place: what the controller told this worker; None without workers.
+    """
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        scorers: Scorers,
+        benchmarks: Benchmarks,
+        files: RunFiles,
+        place: Place | None,
+    ) -> None:
         self.settings = settings
-        self.pytest_config = config
-        self.started = datetime.now().astimezone()
+        self.scorers = scorers
+        self.benchmarks = benchmarks
+        self.files = files
+        self.place = place
         self.prepared: PreparedPrompts = {}
-        self.entries: list[CellEntry] = []
-        self.notes: list[str] = []
-        self._loading = ThreadPoolExecutor(1, thread_name_prefix="specforge-datasets")
-        self._benchmarks: dict[BenchmarkSpec, Future[Benchmark]] = {}
-        self._gate = read_gate(
-            lambda name: option(config, name), config.option.benchmark_compare, config.option.benchmark_storage
-        )
-        self.gate_lines: list[str] = []
-        against = option(config, "lossless_against")
-        self._lossless_against = load_run(against) if against else None
-        self.rounds = settings.rounds or (SPEED_ROUNDS if self._gate.gates_speed else 1)
-        self.scorers = Scorers(specs, settings.scoring)
-        for spec in specs:
-            self._begin_loading(spec)
-        self.files = RunFiles(settings.output_dir, settings.name, self.started)
+        self.rounds = settings.rounds or default_rounds(option(config, "fail_on"))
+        self._reporter = config.pluginmanager.getplugin("terminalreporter")
+        self._devices = devices_of(settings, place, os.environ)
         self._backend: Backend = self._make_backend()
-        self._document = RunDocument(config)
-        self._environment = self._surroundings()
-        # SIGTERM ends the session as Ctrl-C does, so that the cell in progress is kept.
-        self._until_finished = contextlib.ExitStack()
-        self._until_finished.enter_context(sigterm_interrupts())
-
-    def _begin_loading(self, spec: BenchmarkSpec) -> None:
-        """Reads local rows now, so that a wrong file costs no server's start; the Hub's while the first one starts."""
-        options = self.settings.load
-        if options.samples or resolve(spec).name in options.dataset_paths:
-            future: Future[Benchmark] = Future()
-            future.set_result(load(spec, options))
-        else:
-            future = self._loading.submit(load, spec, options)
-        self._benchmarks[spec] = future
-
-    def benchmark(self, spec: BenchmarkSpec) -> Benchmark:
-        """A benchmark's prompts.
-
-        Raises:
-            DatasetError, UsageError: they can't be had.
-        """
-        return self._benchmarks[spec].result()
+        self._environment = self._surroundings(config)
 
     def _make_backend(self) -> Backend:
         if self.settings.launch is None:
-            return Attacher(self.settings.endpoints[0])
-        return Launcher(replace(self.settings.launch, log_dir=self.files.logs))
+            endpoints = self.settings.endpoints
+            return Attacher(endpoints[self.place.number % len(endpoints) if self.place else 0])
+        options = replace(self.settings.launch, log_dir=self.files.logs, environment=self._devices.environment)
+        return Launcher(options)
 
     def start_server(self, config: SpecConfig) -> ServerOfRun:
         """Starts a configuration's server. One that won't start fails its own cells, not the run."""
@@ -226,10 +122,12 @@ class Run:
             target.notes.append(
                 "the server is attached to, so a configuration gives the batch size only; what it runs is in the record"
             )
+        if self.place is not None:
+            target.notes.extend(sharing_warnings(self.settings, self.place, self._devices))
         return ServerOfRun(config, server, target, None)
 
     def _show_start(self, config: SpecConfig) -> Callable[[float, str], None] | None:
-        reporter = self.pytest_config.pluginmanager.getplugin("terminalreporter")
+        reporter = self._reporter
         if reporter is None or not reporter.isatty or reporter.verbosity < 0:
             return None
 
@@ -251,17 +149,19 @@ class Run:
             }
         return attached_config(server.about.server_info if server is not None else None, config.batch_size)
 
-    def _surroundings(self) -> dict[str, Any]:
+    def _surroundings(self, config: pytest.Config) -> dict[str, Any]:
         settings = self.settings
         return {
             "backend": settings.backend,
             "machine": machine(),
             "gpus": gpus(),
-            "flags": without_secrets([str(argument) for argument in self.pytest_config.invocation_params.args]),
+            "flags": without_secrets([str(argument) for argument in config.invocation_params.args]),
             "git_commit": git_commit(Path.cwd()),
             "note": settings.note,
             "name": settings.name,
-            "started": self.started.isoformat(),
+            "started": datetime.now().astimezone().isoformat(),
+            "worker": self.place.worker if self.place is not None else None,
+            "devices": list(self._devices.ids) or None,
         }
 
     def environment(self, server: Server | None, drawn: Benchmark) -> dict[str, Any]:
@@ -277,38 +177,3 @@ class Run:
             "launch_command": list(about.command) if about is not None else None,
             "server_started_in": about.started_in if about is not None else None,
         }
-
-    def add(self, entry: CellEntry) -> None:
-        """Keeps a cell, relates it to the baseline's, and rewrites the run's file."""
-        self.entries.append(entry)
-        records = [one.record for one in self.entries]
-        add_speedup(records)
-        # Rows are read for the new cell and its baseline only, not for all cells after each.
-        self._add_lossless([*(record for record in records[:-1] if Cell(record).is_target_only), entry.record])
-        self.files.write(self._document.of(self.entries))
-
-    def _add_lossless(self, records: Sequence[CellRecord]) -> None:
-        add_lossless(records, self.files.json_path.parent, self._lossless_against)
-
-    def finish(self) -> bool:
-        """Ends the run and holds it against the saved one; whether it is worse by more than was allowed."""
-        self._loading.shutdown(wait=False, cancel_futures=True)
-        self._until_finished.close()
-        if not self.entries:
-            return False
-        records = [entry.record for entry in self.entries]
-        # A baseline may have come after the cells that it is the baseline of.
-        if any(record["metrics"]["lossless"] is None and not Cell(record).is_target_only for record in records):
-            self._add_lossless(records)
-        self.files.write(self._document.of(self.entries))
-        if self._gate.base is None:
-            return False
-        this = SavedRun("this run", records, self.files.json_path.parent, self._document.machine_info)
-        try:
-            comparison = compare_runs(self._gate.base, [this], self._gate.tolerances)[0]
-        except SpecForgeError as error:
-            self.gate_lines = [f"gate: {error}"]
-            return True
-        assert comparison.gate is not None
-        self.gate_lines = [*comparison.pairing.warnings, *comparison.gate.lines]
-        return comparison.gate.failed(fail_on_undecided=self._gate.fail_on_undecided)

@@ -38,6 +38,8 @@ class Settings:
         backend: ``launch``, ``attach`` or ``embedded``.
         launch: how servers are launched; None when attaching.
         endpoints: the servers to attach to; empty when launching.
+        gpus: the devices of ``--gpus``; None for all that are visible.
+        shared_server: whether several workers may load one server.
         sampling: what each request states.
         load: how datasets are loaded.
         scoring: what scorers may do.
@@ -50,6 +52,8 @@ class Settings:
     backend: str
     launch: LaunchOptions | None
     endpoints: tuple[Endpoint, ...]
+    gpus: str | None
+    shared_server: bool
     sampling: Sampling
     load: LoadOptions
     scoring: ScoringOptions
@@ -66,6 +70,11 @@ class Settings:
     def largest_tree(self) -> int:
         """The largest num-draft-tokens of the run: every configuration is clamped alike."""
         return max(config.num_draft_tokens for config in self.configs)
+
+
+def embedded_label(*, samples: bool) -> str:
+    """What keeps a table of the embedded engine from being taken for one of a real model."""
+    return "embedded engine, sample data" if samples else "embedded engine"
 
 
 def read_settings(get: Callable[[str], Any]) -> Settings:
@@ -105,6 +114,8 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
         backend=backend,
         launch=launch,
         endpoints=endpoints,
+        gpus=get("gpus"),
+        shared_server=get("shared_server"),
         sampling=_sampling(get),
         load=LoadOptions(
             seed=get("seed"),

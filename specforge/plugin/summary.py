@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
-from specforge.plugin.run import has_run, run_of
+from specforge.plugin.ledger import Ledger
 from specforge.results.record import CellRecord
 
 _HEADINGS = ("configuration", "benchmark", "tok/s", "speedup", "accept", "accuracy", "notes")
 
 
-def write_summary(reporter: Any, config: pytest.Config) -> None:
+def write_summary(reporter: Any, ledger: Ledger) -> None:
     """Writes configuration x benchmark: throughput, speedup, acceptance length, accuracy; then warnings and files."""
-    if not has_run(config) or not run_of(config).entries:
-        return
-    run = run_of(config)
-    records = [entry.record for entry in run.entries]
+    records = [entry.record for entry in ledger.entries]
     label = records[0]["environment"].get("label")
     reporter.write_sep("=", "specforge" + (f": {label}" if label else ""))
     for line in table([_HEADINGS, *map(cells_of, records)]):
@@ -27,9 +22,9 @@ def write_summary(reporter: Any, config: pytest.Config) -> None:
         reporter.write_line(f"warning: {warning}", yellow=True)
     for note in dict.fromkeys(text for record in records for text in record["benchmark"]["notes"]):
         reporter.write_line(f"note: {note}")
-    for line in run.gate_lines:
+    for line in ledger.gate_lines:
         reporter.write_line(line, red=line.startswith("REGRESSION"))
-    reporter.write_line(f"record: {run.files.json_path}")
+    reporter.write_line(f"record: {ledger.files.json_path}")
 
 
 def cells_of(record: CellRecord) -> tuple[str, ...]:

@@ -21,42 +21,61 @@ def safe_name(text: str) -> str:
     return _UNSAFE.sub("_", text)[:120]
 
 
+def run_stem(name: str | None, started: datetime) -> str:
+    """What a run's files are called: its name, where it has one, and when it was started."""
+    return "-".join(filter(None, [safe_name(name) if name else None, started.strftime("%Y%m%d-%H%M%S")]))
+
+
 class RunFiles:
-    """Where a run leaves what it measured: ``STEM.json`` and the folder ``STEM`` beside it.
+    """Where a run leaves what it measured: a folder with rows and logs, and a JSON of the same name beside it.
 
     Args:
-        output_dir: made when missing.
-        name: part of the stem; None for none.
-
-    Raises:
-        UsageError: the folder can't be made or written.
+        folder: made by :meth:`new`, or when something is written there.
     """
 
-    def __init__(self, output_dir: Path, name: str | None, started: datetime) -> None:
-        stem = "-".join(filter(None, [safe_name(name) if name else None, started.strftime("%Y%m%d-%H%M%S")]))
-        self.folder = _new_folder(output_dir, stem)
-        self.json_path = self.folder.with_name(self.folder.name + ".json")
-        self.logs = self.folder / "logs"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.json_path = folder.with_name(folder.name + ".json")
+        self.rows = folder / "rows"
+        self.logs = folder / "logs"
+
+    @classmethod
+    def new(cls, output_dir: Path, stem: str) -> RunFiles:
+        """The files of a new run, in a folder that no other run has.
+
+        Raises:
+            UsageError: the folder can't be made.
+        """
+        return cls(_new_folder(output_dir, stem))
 
     def rows_path(self, config: str, benchmark: str) -> Path:
         """The rows file of a cell."""
-        return self.folder / "rows" / f"{safe_name(config)}-{safe_name(benchmark)}.jsonl"
+        return self.rows / f"{safe_name(config)}-{safe_name(benchmark)}.jsonl"
 
     def relative(self, path: str | Path) -> str:
         """A path as the run's JSON names it: from its own folder, so that both can be moved together."""
         return os.path.relpath(path, self.json_path.parent)
+
+    def absolute(self, path: str) -> Path:
+        """What :meth:`relative` was given."""
+        return self.json_path.parent / path
 
     def write(self, document: Mapping[str, Any]) -> None:
         """Replaces the run's JSON, atomically: a reader, or a crash, sees the old one or the new one."""
         write_json_atomically(self.json_path, document)
 
 
+def dumps(document: Mapping[str, Any], *, indent: bool = False) -> bytes:
+    """JSON as a record's file has it; what JSON doesn't know is its text."""
+    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+    return orjson.dumps(document, default=str, option=options | orjson.OPT_INDENT_2 if indent else options)
+
+
 def write_json_atomically(path: Path, document: Mapping[str, Any]) -> None:
     """Writes JSON beside ``path`` and moves it there once it is on disk."""
     replacement = path.with_name(path.name + ".new")
-    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
     with replacement.open("wb") as file:
-        file.write(orjson.dumps(document, default=str, option=options))
+        file.write(dumps(document, indent=True))
         file.flush()
         os.fsync(file.fileno())
     replacement.replace(path)

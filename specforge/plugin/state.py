@@ -1,0 +1,45 @@
+"""What a session knows, kept with pytest's config. Imported by every session, so it imports next to nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from specforge.errors import SpecForgeError
+from specforge.plugin.options import option
+
+if TYPE_CHECKING:
+    from specforge.plugin.ledger import Ledger
+    from specforge.plugin.run import Run
+    from specforge.plugin.settings import Settings
+
+SETTINGS = pytest.StashKey["Settings"]()
+RUN = pytest.StashKey["Run"]()
+LEDGER = pytest.StashKey["Ledger"]()
+
+
+def settings_of(config: pytest.Config) -> Settings:
+    """The session's settings, read once.
+
+    Raises:
+        pytest.UsageError: an option is wrong.
+    """
+    if SETTINGS not in config.stash:
+        from specforge.plugin.settings import read_settings
+
+        try:
+            config.stash[SETTINGS] = read_settings(lambda name: option(config, name))
+        except SpecForgeError as error:
+            raise pytest.UsageError(str(error)) from None
+    return config.stash[SETTINGS]
+
+
+def run_of(config: pytest.Config) -> Run:
+    """What measures; there is one as soon as cells were collected, though not where workers measure."""
+    return config.stash[RUN]
+
+
+def ledger_of(config: pytest.Config) -> Ledger | None:
+    """The cells measured so far; None where none are to be measured, and on a worker, whose controller keeps them."""
+    return config.stash.get(LEDGER, None)
