@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     spec = BenchmarkSpec.parse(args.name)
     if spec.num_prompts is not None:
         raise UsageError(f"NAME: {args.name!r} has a number of prompts; the outputs say which rows are scored")
-    definition = resolve(spec)
+    definition = resolve(spec, flag="NAME")
     scoring = ScoringOptions(
         judge_base_url=args.judge_base_url,
         judge_model=args.judge_model,

@@ -43,23 +43,28 @@ def find(name: str, flag: str = "--benchmark-list") -> DatasetDefinition:
     raise UsageError(f"{flag}: unknown dataset {name!r}; {hint}known: {', '.join(known_names())}")
 
 
-def resolve(spec: BenchmarkSpec) -> DatasetDefinition:
+def resolve(spec: BenchmarkSpec, flag: str = "--benchmark-list") -> DatasetDefinition:
     """The dataset of a benchmark spec, its subsets checked as far as they are known without reading it.
+
+    Args:
+        flag: where the spec was given, for messages.
 
     Raises:
         UsageError: an unknown dataset, or a subset that the dataset can't have.
     """
-    definition = find(spec.name)
+    definition = find(spec.name, flag)
     for subset in spec.subsets:
         if all(axis.expand(subset) is None for axis in definition.axes):
-            raise unknown_subset(definition, subset, definition.subset_names)
+            raise unknown_subset(definition, subset, definition.subset_names, flag)
     return definition
 
 
-def unknown_subset(definition: DatasetDefinition, subset: str, known: tuple[str, ...]) -> UsageError:
+def unknown_subset(
+    definition: DatasetDefinition, subset: str, known: tuple[str, ...], flag: str = "--benchmark-list"
+) -> UsageError:
     """The error for a subset that is not there, with the nearest name first and then all of them."""
     if not known:
-        return UsageError(f"--benchmark-list: {definition.name} has no subsets; found {subset!r}")
+        return UsageError(f"{flag}: {definition.name} has no subsets; found {subset!r}")
     by_key = {subset_key(name): name for name in known}
     near = difflib.get_close_matches(subset_key(subset), by_key, n=1, cutoff=0.6)
     hint = f"did you mean {by_key[near[0]]!r}? " if near else ""

@@ -140,6 +140,14 @@ def test_a_number_of_prompts_is_refused(tmp_path: Path) -> None:
         run("gsm8k:5", "--outputs", str(tmp_path / "x"), "--samples")
 
 
+@pytest.mark.parametrize(
+    "name,message", [("gsm9k", "NAME: unknown dataset 'gsm9k'"), ("mmlu::x", "NAME: mmlu has no subject 'x'")]
+)
+def test_an_unknown_name_is_told_under_its_argument(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        run(name, "--outputs", str(tmp_path / "x"), "--samples")
+
+
 def test_built_in_samples_can_be_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = lines(tmp_path / "outputs.jsonl", {"index": 0, "output": "Answer: B"})
     assert run("mmlu", "--outputs", str(file), "--samples") == 0
