@@ -69,7 +69,7 @@ def unknown_subset(
     near = difflib.get_close_matches(subset_key(subset), by_key, n=1, cutoff=0.6)
     hint = f"did you mean {by_key[near[0]]!r}? " if near else ""
     axes = " or ".join(axis.name for axis in definition.axes)
-    return UsageError(f"--benchmark-list: {definition.name} has no {axes} {subset!r}; {hint}known: {', '.join(known)}")
+    return UsageError(f"{flag}: {definition.name} has no {axes} {subset!r}; {hint}known: {', '.join(known)}")
 
 
 def _plain(name: str) -> str:
