@@ -3,6 +3,7 @@
 import argparse
 import json
 import random
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from importlib import resources
@@ -88,6 +89,8 @@ def parse(argv: Sequence[str]) -> Arguments:
         raise UsageError(f"--max-running-requests: expected at least 1, found {slots}")
     if given["context_length"] is not None and given["context_length"] < 2:
         raise UsageError(f"--context-length: expected at least 2, found {given['context_length']}")
+    if not 0 <= given["port"] < 1 << 16:
+        raise UsageError(f"--port: expected a number below 65536, found {given['port']}")
     seed = given["random_seed"]
     honoured = {
         **{field.name: given.get(field.name) for field in fields(Arguments)},
@@ -124,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--enable-cache-report", action="store_true", help="tell cached tokens in the usage of chat completions")
     add("--sampling-defaults", choices=("model", "openai"), default="model", help="what fills in chat parameters")
     add("--dtype", default="auto", help="accepted; arithmetic is float32")
-    add("--log-level", default="info", help="debug, info, warning or error")
+    add("--log-level", choices=("debug", "info", "warning", "error", "critical"), default="info", help="what to log")
     add("--speculative-algorithm", type=str.upper, help=", ".join(ALGORITHMS))
     add("--speculative-draft-model-path", "--speculative-draft-model", help="the draft's folder")
     add("--speculative-num-steps", type=int, help="drafting steps")
@@ -191,6 +194,11 @@ def _speculative(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
             f"--speculative-num-draft-tokens: found {nodes}, expected at most {room + 1} ({steps} steps, topk {topk})"
         )
     return settings | dict(zip(names, (steps, topk, nodes), strict=True)), changes
+
+
+def redacted(argv: Sequence[str], secret: str | None) -> str:
+    """The command line in one string, without the key."""
+    return " ".join(shlex.quote(part if not secret else part.replace(secret, "<redacted>")) for part in argv)
 
 
 def model_folder(path: str) -> Path:

@@ -96,6 +96,7 @@ def test_a_chain_has_one_node_more_than_steps() -> None:
         ([*EAGLE, *shape(0, 1, 1)], "expected at least 1, 1, 2"),
         ([*MODEL, "--speculative-algorithm", "EAGLE3"], "--speculative-draft-model-path: EAGLE3 needs a draft"),
         ([*MODEL, "--speculative-algorithm", "MEDUSA"], "expected EAGLE3, STANDALONE, NGRAM, found MEDUSA"),
+        ([*MODEL, "--port", "70000"], "--port: expected a number below 65536, found 70000"),
         ([*MODEL, "--max-running-requests", "0"], "--max-running-requests: expected at least 1, found 0"),
     ],
 )

@@ -42,6 +42,57 @@ def test_token_ids_outside_the_vocabulary_are_refused(bad: list[Any], served: Se
     assert "input_ids must be in [0, 299]" in response.json()["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"sampling_params": ["x"]},
+        {"sampling_params": [{}, {}]},
+        {"rid": [7]},
+        {"rid": 7},
+        {"stream": "yes"},
+        {"text": [5], "input_ids": None},
+        {"return_logprob": True},
+        {"return_logprob": [True]},
+    ],
+    ids=str,
+)
+def test_fields_of_other_types_are_refused(body: dict[str, Any], served: Served) -> None:
+    response = post(served.url, "/generate", {"input_ids": PROMPT, **body})
+    assert response.status_code == 400, response.text
+    answer = response.json()
+    assert answer.get("message") or answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "path, body",
+    [
+        ("/v1/chat/completions", {"messages": "hello"}),
+        ("/v1/chat/completions", {"messages": ["hello"]}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": 5}]}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "text"}]}]}),
+        ("/v1/chat/completions", {**CHAT, "stop": 5}),
+        ("/v1/chat/completions", {**CHAT, "seed": "x"}),
+        ("/v1/chat/completions", {**CHAT, "max_tokens": "many"}),
+        ("/v1/chat/completions", {**CHAT, "n": 1000}),
+        ("/v1/chat/completions", {**CHAT, "tools": [{"type": "function"}]}),
+        ("/v1/chat/completions", {**CHAT, "response_format": {"type": "json_object"}}),
+        ("/v1/completions", {"prompt": ["a", "b"]}),
+        ("/v1/completions", {}),
+        ("/v1/tokenize", {"prompt": 5}),
+        ("/v1/tokenize", {"prompt": "a", "messages": []}),
+        ("/v1/detokenize", {"tokens": [9999]}),
+        ("/v1/detokenize", {"tokens": "a"}),
+        ("/abort_request", [1]),
+        ("/flush_cache?timeout=soon", {}),
+    ],
+    ids=str,
+)
+def test_every_endpoint_answers_nonsense_with_a_400(path: str, body: Any, served: Served) -> None:
+    response = post(served.url, path, body)
+    assert response.status_code == 400, response.text
+    assert response.json()["message"]
+
+
 def test_an_empty_prompt_is_refused(served: Served) -> None:
     assert post(served.url, "/generate", {"text": "", "sampling_params": GREEDY}).status_code == 400
 
@@ -156,7 +207,9 @@ def test_a_key_is_asked_for_everywhere_but_at_the_probes(engine: EngineFactory, 
     headers = {"Authorization": "Bearer secret"}
     info = requests.get(f"{url}/server_info", headers=headers, timeout=30)
     assert info.status_code == 200
-    assert '"api_key":"<redacted>"' in info.text
+    assert info.json()["api_key"] == "<redacted>"
+    assert "--api-key" in info.json()["launch_command"]
+    assert "secret" not in info.text
 
 
 def test_chat_parameters_left_out_come_from_the_generation_config(

@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import web
 
 import specforge
+from specforge.engine.arguments import redacted
 from specforge.engine.sampling import SamplingParams
 from specforge.engine.server.bodies import BadBody, json_response, read_object, typed
 from specforge.engine.server.chat import chat_prompt
@@ -84,7 +85,7 @@ class About:
             {
                 **arguments,
                 **fixed,
-                "launch_command": " ".join(self._argv),
+                "launch_command": redacted(self._argv, engine.arguments.api_key),
                 "status": "ready",
                 "version": f"{specforge.__version__}+embedded",
                 "engine": "specforge.engine",

@@ -29,15 +29,16 @@ async def generate(request: web.Request, generator: Generator) -> web.StreamResp
     """One prompt or a list, `text` or `input_ids`, whole or streamed."""
     body = await read_object(request)
     for name in _UNSUPPORTED:
-        if body.get(name) and body[name] != [False] * len(body.get("text") or ()):
+        asked = body.get(name)
+        if any(asked) if isinstance(asked, list) else asked:
             raise RequestError(f"{name} is not supported by the embedded engine.")
     streams = typed(body, "stream", bool, False)
     prompts, single = _prompts(body, generator)
-    wanted = _spread(typed(body, "sampling_params", (dict, list), {}), len(prompts), "sampling_params")
-    rids = _spread(typed(body, "rid", (str, list)), len(prompts), "rid")
+    wanted = _spread(body, "sampling_params", dict, len(prompts))
+    rids = _spread(body, "rid", str, len(prompts))
     starts = []
     for prompt, given, rid in zip(prompts, wanted, rids, strict=True):
-        params = SamplingParams.parse(given, generator.engine.vocabulary)
+        params = SamplingParams.parse(given or {}, generator.engine.vocabulary)
         single = single and params.n == 1
         for copy in range(params.n):
             own_rid = rid if params.n == 1 else None
@@ -89,10 +90,13 @@ def _prompts(body: Mapping[str, Any], generator: Generator) -> tuple[list[list[i
     return [generator.engine.tokenizer.encode(one) for one in texts], isinstance(text, str)
 
 
-def _spread(value: Any, count: int, name: str) -> list[Any]:
-    """One value for all prompts, or a list with one for each."""
+def _spread(body: Mapping[str, Any], name: str, kind: type, count: int) -> list[Any]:
+    """A field of which all prompts share one value, or each has its own in a list."""
+    value = typed(body, name, (kind, list))
     if not isinstance(value, list):
         return [value] * count
     if len(value) != count:
         raise RequestError(f"{name} has {len(value)} entries for {count} prompts.")
+    if not all(isinstance(one, kind) for one in value):
+        raise BadBody(f"{name}: Input should be a valid {kind.__name__} or a list of such, got {value!r}")
     return value
