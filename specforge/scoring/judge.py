@@ -19,11 +19,12 @@ from specforge.scoring.text import visible
 Complete = Callable[[Sequence[Mapping[str, Any]]], str]
 """Sends chat messages to the judge and gives its reply. Raises SpecForgeError where it can't."""
 
-# MT-Bench's own single-answer grading prompts (Zheng et al. 2023, FastChat's single-v1 family): grades of other prompts
-# would not be MT-Bench grades.
+# MT-Bench's own single-answer grading prompts (Zheng et al. 2023; FastChat's single-v1, single-math-v1 and their
+# multi-turn forms), slips included: grades of other prompts would not be MT-Bench grades.
+_SYSTEM = "You are a helpful assistant."
 _TASK = (
     "Please act as an impartial judge and evaluate the quality of the response provided by an AI assistant to the user "
-    "question displayed below. "
+    "question"
 )
 _FACTORS = (
     "Your evaluation should consider factors such as the helpfulness, relevance, accuracy, depth, creativity, and "
@@ -33,7 +34,6 @@ _CORRECTNESS = (
     "Your evaluation should consider correctness and helpfulness. You will be given a reference answer and the "
     "assistant's answer. "
 )
-_SECOND = "You evaluation should focus on the assistant's answer to the second user question. "
 _START = "Begin your evaluation by providing a short explanation. "
 _START_COMPARING = (
     "Begin your evaluation by comparing the assistant's answer with the reference answer. "
@@ -42,6 +42,16 @@ _START_COMPARING = (
 _RATE = (
     "Be as objective as possible. After providing your explanation, you must rate the response on a scale of 1 to 10 "
     'by strictly following this format: "[[rating]]", for example: "Rating: [[5]]".'
+)
+_FIRST_TURN = f"{_TASK} displayed below. {_FACTORS}{_START}{_RATE}"
+_FIRST_TURN_COMPARING = f"{_TASK} displayed below. {_CORRECTNESS}{_START_COMPARING}{_RATE}"
+_SECOND_TURN = (
+    f"{_TASK} displayed below. {_FACTORS}You evaluation should focus on the assistant's answer to the second user "
+    f"question. {_START}{_RATE}"
+)
+_SECOND_TURN_COMPARING = (
+    f"{_TASK}. {_CORRECTNESS}You evaluation should focus on the assistant's answer to the second question. "
+    f"{_START_COMPARING}{_RATE}"
 )
 _RATING = re.compile(r"\[\[\s*(\d+(?:\.\d+)?)\s*\]\]|\bRating:\s*\**\[?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
 
@@ -111,27 +121,23 @@ def grading_messages(answer: Answer, turn: int) -> tuple[Mapping[str, str], ...]
     """What the judge is asked about one turn: the first by itself, a later one with the conversation before it."""
     references = tuple(answer.reference or ())
     reference = references if turn < len(references) and references[turn] else ()
-    factors, start = (_CORRECTNESS, _START_COMPARING) if reference else (_FACTORS, _START)
     if not turn:
-        parts = [f"[Instruction]\n{_TASK}{factors}{start}{_RATE}", f"[Question]\n{answer.question[0]}"]
+        parts = [f"[Instruction]\n{_FIRST_TURN_COMPARING if reference else _FIRST_TURN}"]
+        parts.append(f"[Question]\n{answer.question[0]}")
         if reference:
             parts.append(f"[The Start of Reference Answer]\n{reference[0]}\n[The End of Reference Answer]")
         parts.append(
             f"[The Start of Assistant's Answer]\n{visible(answer.outputs[0])}\n[The End of Assistant's Answer]"
         )
-        return ({"role": "user", "content": "\n\n".join(parts)},)
-    shown = []
-    if reference:
-        shown.append(_conversation("Reference Answer", answer.question, reference, turn))
-    shown.append(
-        _conversation(
-            "Assistant A's Conversation with User", answer.question, tuple(map(visible, answer.outputs)), turn
-        )
-    )
-    return (
-        {"role": "system", "content": f"{_TASK}{factors}{_SECOND}{start}{_RATE}"},
-        {"role": "user", "content": "\n\n\n".join(shown)},
-    )
+        return _messages(_SYSTEM, "\n\n".join(parts))
+    replies = tuple(map(visible, answer.outputs))
+    shown = [_conversation("Reference Answer", answer.question, reference, turn)] if reference else []
+    shown.append(_conversation("Assistant A's Conversation with User", answer.question, replies, turn))
+    return _messages(_SECOND_TURN_COMPARING if reference else _SECOND_TURN, "\n\n\n".join(shown))
+
+
+def _messages(system: str, user: str) -> tuple[Mapping[str, str], ...]:
+    return ({"role": "system", "content": system}, {"role": "user", "content": user})
 
 
 def _conversation(title: str, questions: Sequence[str], replies: Sequence[str], turn: int) -> str:

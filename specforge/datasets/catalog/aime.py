@@ -44,11 +44,12 @@ DATASET = DatasetDefinition(
     parts=(
         HubPart("Maxwell-Jia/AIME_2024", "train", label="2024"),
         HubPart("MathArena/aime_2025", "train", label="2025"),
+        HubPart("MathArena/aime_2026", "train", label="2026"),
     ),
     question=question,
     row_id=row_id,
     columns=("Problem|problem|question", "Answer|answer"),
     scorer="math",
     max_new_tokens=32768,
-    axes=(SubsetAxis("year", year, ("2024", "2025"), default=("2024",), labelled=True),),
+    axes=(SubsetAxis("year", year, ("2024", "2025", "2026"), default=("2024",), labelled=True),),
 )
