@@ -71,11 +71,11 @@ def parse(argv: Sequence[str]) -> Arguments:
     Raises UsageError for a combination that can't be run; an unknown flag or a malformed value ends the process
     with argparse's message and exit code 2.
     """
-    parser = _parser()
+    parser, known_only = _parser()
     given = vars(parser.parse_args(argv))
     warnings = [
         f"--{name} has no effect: the embedded engine does not implement it"
-        for name in _known_only(parser)
+        for name in known_only
         if given.get(_destination(name)) not in (None, False) and name not in _SILENT
     ]
     if given["dtype"] not in ("auto", "float32"):
@@ -104,14 +104,20 @@ def parse(argv: Sequence[str]) -> Arguments:
     return Arguments(**honoured)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
+    """The parser, and the names of the flags that are known but not honoured."""
     parser = argparse.ArgumentParser(
         prog="python -m specforge.engine",
         description="The embedded engine: SGLang's protocol and flags, in NumPy. Flags not shown here, but known to "
         "SGLang 0.5.23, are accepted with a warning.",
         allow_abbrev=False,
     )
-    add = parser.add_argument
+    honoured: set[str] = set()
+
+    def add(*names: str, **settings: Any) -> None:
+        honoured.update(names)
+        parser.add_argument(*names, **settings)
+
     add("--model-path", "--model", required=True, help="a Hugging Face folder of the Llama architecture")
     add("--tokenizer-path", help="a folder with tokenizer.json (default: the model's)")
     add("--served-model-name", help="the name /v1/models gives (default: the model path)")
@@ -133,10 +139,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--speculative-num-steps", type=int, help="drafting steps")
     add("--speculative-eagle-topk", type=int, help="branches a step")
     add("--speculative-num-draft-tokens", type=int, help="nodes verified at once, the root included")
-    for name, arity in _sglang_flags():
-        if f"--{name}" not in parser._option_string_actions:
-            add(f"--{name}", dest=_destination(name), help=argparse.SUPPRESS, **_ARITIES[arity])
-    return parser
+    known_only = {name: arity for name, arity in _sglang_flags() if f"--{name}" not in honoured}
+    for name, arity in known_only.items():
+        add(f"--{name}", dest=_destination(name), help=argparse.SUPPRESS, **_ARITIES[arity])
+    return parser, list(known_only)
 
 
 def _destination(name: str) -> str:
@@ -151,10 +157,6 @@ def _sglang_flags() -> Iterator[tuple[str, str]]:
             for name in group.split("|"):
                 yield name, arity
     yield "cuda-graph-max-bs", "one"
-
-
-def _known_only(parser: argparse.ArgumentParser) -> list[str]:
-    return [action.option_strings[0][2:] for action in parser._actions if action.dest.startswith("known_")]
 
 
 def _speculative(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -34,7 +34,6 @@ class _Job:
 class Totals:
     """Counts since the last flush, for the server's own account of itself."""
 
-    output_tokens: int = 0
     spec_tokens: int = 0
     verify_steps: int = 0
     decode_seconds: float = 0.0
@@ -177,7 +176,6 @@ class Scheduler:
         request.tokens.extend(new)
         if request.params.counts_outputs:
             request.output_counts.update(new)
-        self._totals.output_tokens += len(new)
         if job.streams or stop is not None:
             job.listener(Progress(new if job.streams else request.outputs, finished=stop is not None))
 

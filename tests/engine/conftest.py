@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,29 +81,19 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineFactory]:
         yield start
 
 
-class _serving:
-    def __init__(self, folder: Path, arguments: tuple[str, ...]) -> None:
-        port = free_port()
-        self._url = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "-m", "specforge.engine", "--model-path", *arguments, "--port", str(port)]
-        self._running = running(command, cwd=folder, environment={"PYTHONPATH": str(ROOT)})
-
-    def __enter__(self) -> Served:
-        program = self._running.__enter__()
+@contextmanager
+def _serving(folder: Path, arguments: tuple[str, ...]) -> Iterator[Served]:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "specforge.engine", "--model-path", *arguments, "--port", str(port)]
+    with running(command, cwd=folder, environment={"PYTHONPATH": str(ROOT)}) as program:
 
         def ready() -> bool:
             assert program.process.poll() is None, program.output
             try:
-                return requests.get(f"{self._url}/ready", timeout=5).ok
+                return requests.get(f"{url}/ready", timeout=5).ok
             except requests.ConnectionError:
                 return False
 
-        try:
-            wait_until(ready, within=_START_SECONDS, what="the engine to be ready")
-        except BaseException:
-            self._running.__exit__(None, None, None)
-            raise
-        return Served(self._url, program)
-
-    def __exit__(self, *error: object) -> None:
-        self._running.__exit__(None, None, None)
+        wait_until(ready, within=_START_SECONDS, what="the engine to be ready")
+        yield Served(url, program)

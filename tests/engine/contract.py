@@ -5,14 +5,16 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import pytest
 import requests
+
+from tests.support.processes import wait_until
 
 PROMPT = [40, 50, 60, 70]
 CONTEXT = 2048
@@ -76,6 +78,28 @@ def flush(url: str) -> None:
 def typed(values: dict[str, Any], types: dict[str, type]) -> None:
     for name, kind in types.items():
         assert isinstance(values[name], kind), (name, values.get(name))
+
+
+@contextmanager
+def busy(url: str) -> Iterator[Future[Any]]:
+    """A long request `busy` on its way, for the length of a block; its last event to come."""
+    started = threading.Event()
+
+    def stream() -> Any:
+        body = {"input_ids": PROMPT, "sampling_params": LONG, "rid": "busy", "stream": True}
+        chunks = []
+        for chunk in events(post(url, "/generate", body, stream=True)):
+            chunks.append(chunk)
+            started.set()
+        return chunks[-1]
+
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(stream)
+        try:
+            wait_until(lambda: started.is_set() or answer.done(), within=60, what="the request to run")
+            yield answer
+        finally:
+            post(url, "/abort_request", {"rid": "busy"})
 
 
 class Contract:
@@ -239,14 +263,14 @@ class Contract:
         assert generate(url, input_ids=prompt)["meta_info"]["cached_tokens"] == 0
 
     def test_flush_is_refused_while_a_request_runs_and_waits_if_asked(self, url: str) -> None:
-        with ThreadPoolExecutor(1) as pool, self.busy(url):
+        with ThreadPoolExecutor(1) as pool, busy(url):
             assert requests.post(f"{url}/flush_cache", timeout=60).status_code == 400
             waiting = pool.submit(requests.post, f"{url}/flush_cache", params={"timeout": 60}, timeout=90)
             post(url, "/abort_request", {"rid": "busy"})
             assert waiting.result().status_code == 200
 
     def test_an_aborted_request_ends_with_what_it_has(self, url: str) -> None:
-        with self.busy(url) as answer:
+        with busy(url) as answer:
             assert post(url, "/abort_request", {"rid": "busy"}).status_code == 200
         meta = answer.result()["meta_info"]
         assert meta["finish_reason"]["type"] == "abort"
@@ -320,31 +344,3 @@ class Contract:
     def test_another_method_is_a_405(self, url: str) -> None:
         response = requests.get(f"{url}/v1/chat/completions", timeout=60)
         assert (response.status_code, response.json()) == (405, {"detail": "Method Not Allowed"})
-
-    class busy:
-        """A long request `busy` on its way, for the length of a block."""
-
-        def __init__(self, url: str) -> None:
-            self._url, self._pool = url, ThreadPoolExecutor(1)
-
-        def __enter__(self) -> Any:
-            started = threading.Event()
-
-            def stream() -> Any:
-                body = {"input_ids": PROMPT, "sampling_params": LONG, "rid": "busy", "stream": True}
-                chunks = []
-                for chunk in events(post(self._url, "/generate", body, stream=True)):
-                    chunks.append(chunk)
-                    started.set()
-                return chunks[-1]
-
-            answer = self._pool.submit(stream)
-            deadline = time.monotonic() + 60
-            while not started.wait(0.05):
-                assert time.monotonic() < deadline
-                assert not answer.done(), answer.result()
-            return answer
-
-        def __exit__(self, *error: object) -> None:
-            post(self._url, "/abort_request", {"rid": "busy"})
-            self._pool.shutdown()
