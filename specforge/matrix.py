@@ -105,8 +105,8 @@ class BenchmarkSpec:
     subsets: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> BenchmarkSpec:
-        """Reads the text form. Whether the dataset and its subsets exist is the registry's to say.
+    def parse(cls, text: str, flag: str = "--benchmark-list") -> BenchmarkSpec:
+        """Reads the text form, given by ``flag``. Whether the dataset and its subsets exist is the registry's to say.
 
         Raises:
             UsageError: the text has another shape.
@@ -116,16 +116,14 @@ class BenchmarkSpec:
         name = name.strip().lower()
         if not re.match(r"[a-z0-9][a-z0-9_.-]*\Z", name):
             raise UsageError(
-                f"--benchmark-list: {text!r} is not a benchmark; expected name[:num-prompts[:subset,...]], "
+                f"{flag}: {text!r} is not a benchmark; expected name[:num-prompts[:subset,...]], "
                 "such as gsm8k:5 or ceval:5:accountant"
             )
         if count and (not _NUMBER.match(count) or int(count) < 1):
-            raise UsageError(
-                f"--benchmark-list: {text!r}: the number of prompts is {count!r}; expected a positive integer"
-            )
+            raise UsageError(f"{flag}: {text!r}: the number of prompts is {count!r}; expected a positive integer")
         names = tuple(dict.fromkeys(part.strip() for part in subsets.split(","))) if subsets else ()
         if any(not part for part in names):
-            raise UsageError(f"--benchmark-list: {text!r}: empty subset name")
+            raise UsageError(f"{flag}: {text!r}: empty subset name")
         return cls(name, int(count) if count else None, names)
 
     def __str__(self) -> str:

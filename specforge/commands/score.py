@@ -29,6 +29,7 @@ from specforge.matrix import BenchmarkSpec
 from specforge.measurement.review import answer_of
 from specforge.metrics.accuracy import accuracy_metrics
 from specforge.scoring.sandbox.settings import KINDS, SandboxSettings
+from specforge.scoring.grades import mean_grades
 from specforge.scoring.score import Answer, Score
 
 _DESCRIPTION = """\
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError, DatasetError: a file is not what it should be, or the dataset can't be scored with these options.
     """
-    spec = BenchmarkSpec.parse(args.name)
+    spec = BenchmarkSpec.parse(args.name, flag="NAME")
     if spec.num_prompts is not None:
         raise UsageError(f"NAME: {args.name!r} has a number of prompts; the outputs say which rows are scored")
     definition = resolve(spec, flag="NAME")
@@ -256,31 +257,9 @@ def summarize(
         "truncated": counts.get("truncated", 0),
         "errors": counts.get("failed", 0) + counts.get("too_long", 0),
         "no_verdict": sum(score.correct is None and score.grade is None for score in scores),
-        "grades": _grades(saved, scores),
+        "grades": mean_grades((output.answer.category, score) for output, score in zip(saved, scores, strict=True)),
         "rows": rows,
     }
-
-
-def _grades(saved: Sequence[SavedOutput], scores: Sequence[Score]) -> dict[str, Any] | None:
-    """A judge's mean grades, in all, by turn and by category; None where nothing was graded."""
-    graded = [(output, score) for output, score in zip(saved, scores, strict=True) if score.grade is not None]
-    if not graded:
-        return None
-    by_category: dict[str, list[float]] = {}
-    by_turn: dict[str, list[float]] = {}
-    for output, score in graded:
-        by_category.setdefault(output.answer.category, []).append(float(score.grade or 0))
-        for turn in (score.details or {}).get("turns", ()):
-            by_turn.setdefault(str(turn["turn"]), []).append(turn["grade"])
-    return {
-        "mean": _mean([float(score.grade or 0) for _, score in graded]),
-        "by_turn": {turn: _mean(values) for turn, values in sorted(by_turn.items())},
-        "by_category": {category: _mean(values) for category, values in sorted(by_category.items())},
-    }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def report(result: Mapping[str, Any]) -> str:

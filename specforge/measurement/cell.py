@@ -29,6 +29,7 @@ from specforge.metrics.accuracy import accuracy_metrics
 from specforge.metrics.aggregate import speed_and_acceptance
 from specforge.results.record import FORMAT, CellRecord
 from specforge.results.rows import RowWriter, sha256_of
+from specforge.scoring.grades import mean_grades
 from specforge.scoring.score import Scorer
 
 FEW_PROMPTS = 4  # prompts a slot, below which filling and draining weigh too much in a throughput
@@ -205,7 +206,7 @@ def _metrics(target: Target, plan: CellPlan, collector: Collector, verdicts: Ver
         "truncated_share": sum(columns.truncated) / asked if asked else None,
         "degenerate_share": sum(columns.degenerate) / asked if asked else None,
         "first_error": collector.first_error,
-        "judge": _judge(columns.row_id, columns.round, verdicts),
+        "judge": _grades(plan.benchmark.prompts, verdicts),
         "speedup": None,
         "speedup_interval": None,
         "efficiency": None,
@@ -214,13 +215,11 @@ def _metrics(target: Target, plan: CellPlan, collector: Collector, verdicts: Ver
     return metrics
 
 
-def _judge(row_ids: Sequence[str], rounds: Sequence[int], verdicts: Verdicts) -> dict[str, Any] | None:
-    grades = [
-        verdict.score.grade
-        for key in zip(row_ids, rounds, strict=True)
-        if (verdict := verdicts.get(key)) is not None and verdict.score is not None and verdict.score.grade is not None
-    ]
-    return {"mean_grade": sum(grades) / len(grades), "graded": len(grades)} if grades else None
+def _grades(prompts: Sequence[Prompt], verdicts: Verdicts) -> dict[str, Any] | None:
+    categories = {prompt.row_id: prompt.category for prompt in prompts}
+    return mean_grades(
+        (categories[row_id], verdict.score) for (row_id, _), verdict in verdicts.items() if verdict.score is not None
+    )
 
 
 def _benchmark(plan: CellPlan, prompts: Sequence[PreparedPrompt]) -> dict[str, Any]:

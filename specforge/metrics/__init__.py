@@ -28,7 +28,7 @@ Acceptance
 Accuracy
     ``accuracy``, ``accuracy_interval``  share of right prompts, and its 95 % Wilson interval
     ``accuracy_counts``             ``{correct, total, unparsed, truncated, failed, too_long}``
-    ``judge``                       a judge's grades by turn and category
+    ``judge``                       a judge's grades, ``{mean, graded, by_turn, by_category}``; null without one
 Is it right
     ``lossless``                    ``{identical_share, compared, identical, first_difference: {p10, p50, p90}}``
     ``degenerate_share``, ``truncated_share``  loops and cut answers, as shares of the requests

@@ -12,14 +12,16 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from specforge.client.reply import Reply
 from specforge.datasets.model import Message
 from specforge.errors import RecordError
-from specforge.load.conversation import Outcome
+
+if TYPE_CHECKING:  # comparing and reporting read rows, and need no HTTP client for it
+    from specforge.client.reply import Reply
+    from specforge.load.conversation import Outcome
 
 Row = dict[str, Any]
 

@@ -102,8 +102,8 @@ def read_settings(given: argparse.Namespace, flags: Sequence[str]) -> Settings:
 
 def _spec(text: str) -> BenchmarkSpec:
     try:
-        spec = BenchmarkSpec.parse(text)
-        resolve(spec)
+        spec = BenchmarkSpec.parse(text, flag="--dataset")
+        resolve(spec, flag="--dataset")
     except UsageError as error:  # the matrix's words for the same thing
         raise UsageError(str(error).replace("--benchmark-list", "--dataset", 1)) from None
     return spec
