@@ -28,8 +28,8 @@ from specforge.errors import DatasetError, UsageError
 from specforge.matrix import BenchmarkSpec
 from specforge.measurement.review import answer_of
 from specforge.metrics.accuracy import accuracy_metrics
-from specforge.scoring.sandbox.settings import KINDS, SandboxSettings
 from specforge.scoring.grades import mean_grades
+from specforge.scoring.sandbox.settings import KINDS, SandboxSettings
 from specforge.scoring.score import Answer, Score
 
 _DESCRIPTION = """\
