@@ -42,7 +42,8 @@ def measure_item(item: pytest.Item, server: ServerOfRun, spec: BenchmarkSpec, be
     benchmark.group = str(spec)
     benchmark.extra_info.update(record)
     # The fixture's dictionary and the entry's are one, so that what the end of the run adds is in both.
-    entry = CellEntry(item.name, item.nodeid, str(spec), _param(item), benchmark.extra_info, durations)
+    entry = CellEntry(item.name, item.nodeid, str(spec), *_parameters(item), benchmark.extra_info, durations)
+    benchmark.params = entry.params  # as text, which goes into JSON
     ledger = ledger_of(item.config)
     if ledger is not None:
         ledger.add(entry)
@@ -89,8 +90,11 @@ def _judge(record: CellRecord, max_failed: int) -> None:
         )
 
 
-def _param(item: pytest.Item) -> str:
-    return item.callspec.id if isinstance(item, pytest.Function) else ""
+def _parameters(item: pytest.Item) -> tuple[str, dict[str, str]]:
+    """The parameters' id, and the text of each by its name."""
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return "", {}
+    return item.callspec.id, {name: str(value) for name, value in item.callspec.params.items()}
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ class CellEntry:
     Attributes:
         name, fullname: the test's, with its id.
         group: what the table is grouped by: the benchmark spec.
-        param: the id's text.
+        param, params: the id's text, and the text of each parameter by its name.
         record: becomes ``extra_info``.
         durations: measured windows, s; empty where nothing was measured.
     """
@@ -28,6 +28,7 @@ class CellEntry:
     fullname: str
     group: str
     param: str
+    params: dict[str, str]
     record: CellRecord
     durations: tuple[float, ...]
 
@@ -40,7 +41,7 @@ class CellEntry:
             fullname=self.fullname,
             group=self.group,
             param=self.param,
-            params=None,
+            params=self.params,
             extra_info=self.record,
             cprofile_stats=None,
             has_error=False,

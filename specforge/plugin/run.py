@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +60,7 @@ class Run:
     Args:
         files: where rows and servers' logs go.
         place: what the controller told this worker; None without workers.
+        started: when the run was, ISO 8601.
     """
 
     def __init__(
@@ -71,12 +71,14 @@ class Run:
         benchmarks: Benchmarks,
         files: RunFiles,
         place: Place | None,
+        started: str,
     ) -> None:
         self.settings = settings
         self.scorers = scorers
         self.benchmarks = benchmarks
         self.files = files
         self.place = place
+        self.started = started
         self.prepared: PreparedPrompts = {}
         self.rounds = settings.rounds or default_rounds(option(config, "fail_on"))
         self._reporter = config.pluginmanager.getplugin("terminalreporter")
@@ -159,7 +161,7 @@ class Run:
             "git_commit": git_commit(Path.cwd()),
             "note": settings.note,
             "name": settings.name,
-            "started": datetime.now().astimezone().isoformat(),
+            "started": self.started,
             "worker": self.place.worker if self.place is not None else None,
             "devices": list(self._devices.ids) or None,
         }

@@ -15,10 +15,10 @@ from specforge.matrix import BenchmarkSpec
 from specforge.plugin.ledger import Ledger, References
 from specforge.plugin.loading import Benchmarks
 from specforge.plugin.parallel import has_workers
-from specforge.plugin.parallel.places import THIS_MACHINE, Place, check_workers, place_of
+from specforge.plugin.parallel.places import THIS_MACHINE, check_workers, place_of
 from specforge.plugin.run import Run
 from specforge.plugin.scorers import Scorers
-from specforge.plugin.settings import Settings, embedded_label
+from specforge.plugin.settings import embedded_label
 from specforge.plugin.state import LEDGER, RUN, SETTINGS, ledger_of, settings_of
 from specforge.results.run_file import RunFiles, run_stem
 
@@ -65,17 +65,15 @@ def collected(session: pytest.Session) -> None:
         references = References.read(config) if place is None else None
         settings = settings_of(config)
         scorers, benchmarks = Scorers(specs, settings.scoring), Benchmarks(specs, settings.load)
-        files = _files(settings, place)
-        config.stash[RUN] = Run(config, settings, scorers, benchmarks, files, place)
+        if place is None:
+            now = datetime.now().astimezone()
+            files, started = RunFiles.new(settings.output_dir, run_stem(settings.name, now)), now.isoformat()
+        else:
+            files, started = RunFiles(place.folder_under(settings.output_dir)), place.started
+        config.stash[RUN] = Run(config, settings, scorers, benchmarks, files, place, started)
         if references is not None:
             config.stash[LEDGER] = Ledger(config, files, references)
     interrupt_on_sigterm(config)
-
-
-def _files(settings: Settings, place: Place | None) -> RunFiles:
-    if place is None:
-        return RunFiles.new(settings.output_dir, run_stem(settings.name, datetime.now().astimezone()))
-    return RunFiles(place.folder_under(settings.output_dir))
 
 
 def keep_for_workers(config: pytest.Config, stem: str, nodeids: Sequence[str]) -> Ledger:

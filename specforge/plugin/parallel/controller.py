@@ -48,8 +48,8 @@ class Controller:
         self._numbers, self._shares = Numbers(), Numbers()
         # Workers know the folder before it is known whether there is anything to measure, so its name can't be the
         # first that is free.
-        stem = run_stem(option(config, "name"), datetime.now().astimezone())
-        self._run = f"{stem}-{uuid.uuid4().hex[:8]}"
+        self._started = datetime.now().astimezone()
+        self._run = f"{run_stem(option(config, 'name'), self._started)}-{uuid.uuid4().hex[:8]}"
         if any_given(config):
             self._check()
 
@@ -76,6 +76,7 @@ class Controller:
             if machine == THIS_MACHINE
             else None,
             run=self._run,
+            started=self._started.isoformat(),
         )
         node.workerinput[WORKER_INPUT] = place.plain()
 

@@ -34,6 +34,7 @@ class Place:
         output_dir: the controller's, absolute, where this worker writes there too; None on another machine, where it
             writes under its own and sends rows along.
         run: the name of the run's folder.
+        started: when the run was, ISO 8601.
     """
 
     worker: str
@@ -43,6 +44,7 @@ class Place:
     shares: int
     output_dir: str | None
     run: str
+    started: str
 
     def folder_under(self, own: Path) -> Path:
         """The run's folder, given this worker's own output folder."""

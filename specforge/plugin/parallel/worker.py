@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from specforge.plugin.state import run_of
+from specforge.plugin.state import RUN, run_of
 
 if TYPE_CHECKING:
     from specforge.plugin.entries import CellEntry
@@ -36,6 +36,9 @@ class Worker:
         except pytest.UsageError as error:
             session.config.workeroutput[MISTAKE] = str(error)  # type: ignore[attr-defined]
             raise
+        if RUN in session.config.stash:
+            # Where no option told that there would be cells, pytest-benchmark is about to warn that it is switched off.
+            session.config._benchmarksession.xdist_benchmark_found = False  # type: ignore[attr-defined]
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
