@@ -18,10 +18,18 @@ BATCH = 4096
 """Tokens of a batch, padding included."""
 QUESTION_SHARE = 0.12
 """How many of the questions' tokens are learnt as well, drawn anew for every batch."""
+DIGIT_WEIGHT = 3.0
+"""Arithmetic takes longest to learn, and is a small part of the tokens."""
 CLIP = 1.0
 
 
-def loss_of(model: Target, batch: Batch) -> tuple[Tensor, Tensor]:
+def weights_of(tokenizer: Tokenizer) -> Tensor:
+    """How much the loss of each token counts (vocabulary,)."""
+    tokens = (tokenizer.id_to_token(index) for index in range(tokenizer.get_vocab_size()))
+    return torch.tensor([DIGIT_WEIGHT if token.isdecimal() else 1.0 for token in tokens])
+
+
+def loss_of(model: Target, batch: Batch, weights: Tensor) -> tuple[Tensor, Tensor]:
     """The loss over the answers and a few of the questions' tokens, and the share of the answers' that is right."""
     inputs, wanted = batch.tokens[:, :-1], batch.tokens[:, 1:]
     spoken = batch.spoken[:, 1:]
@@ -30,13 +38,14 @@ def loss_of(model: Target, batch: Batch) -> tuple[Tensor, Tensor]:
         hidden, _ = model.hidden(inputs)
         logits = model.logits(hidden[counted]).float()
     right = (logits.detach().argmax(-1) == wanted[counted])[spoken[counted]].float().mean()
-    return F.cross_entropy(logits, wanted[counted]), right
+    return F.cross_entropy(logits, wanted[counted], weights), right
 
 
 def train(folder: Path, shape: Shape, steps: int, seed: int, name: str = "target", save_every: int = 25) -> Target:
     """Trains until ``steps``, going on from ``folder/NAME.pt`` where it is there."""
     torch.manual_seed(seed)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    weights = weights_of(tokenizer)
     model = Target(shape)
     matrices = [p for p in model.layers.parameters() if p.dim() == 2]
     both = optimizers(model, matrices, muon_rate=0.02, adam_rate=3e-3)
@@ -55,7 +64,7 @@ def train(folder: Path, shape: Shape, steps: int, seed: int, name: str = "target
             set_rate(optimizer, share_of_rate(step, steps))
             optimizer.zero_grad(set_to_none=True)
         batch = next(stream)
-        loss, right = loss_of(model, batch)
+        loss, right = loss_of(model, batch, weights)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         for optimizer in both:
