@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -14,11 +15,16 @@ import orjson
 from specforge.errors import UsageError
 
 _UNSAFE = re.compile(r"[^\w.,=+-]+")
+_LONGEST_NAME = 150  # bytes; file systems take 255 with all that is put around it
 
 
 def safe_name(text: str) -> str:
-    """A text as part of a file's name."""
-    return _UNSAFE.sub("_", text)[:120]
+    """A text as part of a file's name: short enough for any file system, and another one for another long text."""
+    safe = _UNSAFE.sub("_", text)
+    if len(safe.encode()) <= _LONGEST_NAME:
+        return safe
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{safe.encode()[: _LONGEST_NAME - 9].decode(errors='ignore')}-{digest}"
 
 
 def run_stem(name: str | None, started: datetime) -> str:
