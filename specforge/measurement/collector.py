@@ -89,7 +89,7 @@ class Collector:
         self.prompts.drop_round(round_index)
         self._measured.clamped.pop(round_index, None)
         self._measured.errors.pop(round_index, None)
-        self._progress.restart()
+        self._progress.restart(len(self.prompts))
 
     def take(self) -> Part:
         """Hands over what was measured since the last time, for :meth:`absorb` of another collector."""

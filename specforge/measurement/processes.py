@@ -268,7 +268,7 @@ class _Ticks:
             _send(self._channel, ("ticks", self._pending))
             self._pending, self._last = [], time.monotonic()
 
-    def restart(self) -> None:
+    def restart(self, done: int) -> None:
         pass
 
     def scored(self, accuracy: float | None) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,12 +9,12 @@ import pytest
 from specforge.errors import SpecForgeError
 from specforge.matrix import BenchmarkSpec
 from specforge.measurement.cell import INTERRUPTED, CellPlan, measure_cell
-from specforge.measurement.progress import Bar, Progress, Silent
 from specforge.plugin.entries import CellEntry
 from specforge.plugin.parallel.worker import send
 from specforge.plugin.replay import CLOCK, replay
 from specforge.plugin.run import Run, ServerOfRun
 from specforge.plugin.state import ledger_of, run_of
+from specforge.plugin.terminal import Terminal
 from specforge.results.record import CellRecord
 
 
@@ -33,7 +31,7 @@ def measure_item(item: pytest.Item, server: ServerOfRun, spec: BenchmarkSpec, be
     except SpecForgeError as error:
         pytest.fail(str(error), pytrace=False)
     total = len(plan.benchmark.prompts) * plan.rounds
-    with _progress(item, total) as progress:
+    with Terminal(item.config).bar(item.name, total) as progress:
         record = measure_cell(server.target, plan, progress, run.prepared)
     if record["rows"] is not None:
         record["rows"]["path"] = run.files.relative(record["rows"]["path"])
@@ -95,18 +93,3 @@ def _parameters(item: pytest.Item) -> tuple[str, dict[str, str]]:
     if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
         return "", {}
     return item.callspec.id, {name: str(value) for name, value in item.callspec.params.items()}
-
-
-@contextlib.contextmanager
-def _progress(item: pytest.Item, total: int) -> Iterator[Progress]:
-    """A bar where a person looks on: at a terminal, not in a log, not with ``-q``, not on a worker."""
-    reporter = item.config.pluginmanager.getplugin("terminalreporter")
-    if reporter is None or not reporter.isatty or reporter.verbosity < 0:
-        yield Silent()
-        return
-    # pytest's own writer, since standard error is captured while a test runs.
-    bar = Bar(item.name, total, reporter._tw._file)
-    try:
-        yield bar
-    finally:
-        bar.close()

@@ -34,6 +34,7 @@ from specforge.plugin.options import option
 from specforge.plugin.parallel.places import Place, devices_of, sharing_warnings
 from specforge.plugin.scorers import Scorers
 from specforge.plugin.settings import Settings, embedded_label
+from specforge.plugin.terminal import Terminal
 from specforge.results.run_file import RunFiles
 
 
@@ -81,7 +82,7 @@ class Run:
         self.started = started
         self.prepared: PreparedPrompts = {}
         self.rounds = settings.rounds or default_rounds(option(config, "fail_on"))
-        self._reporter = config.pluginmanager.getplugin("terminalreporter")
+        self._terminal = Terminal(config)
         self._devices = devices_of(settings, place, os.environ)
         self._backend: Backend = self._make_backend()
         self._environment = self._surroundings(config)
@@ -129,12 +130,11 @@ class Run:
         return ServerOfRun(config, server, target, None)
 
     def _show_start(self, config: SpecConfig) -> Callable[[float, str], None] | None:
-        reporter = self._reporter
-        if reporter is None or not reporter.isatty or reporter.verbosity < 0:
+        if not self._terminal.is_seen:
             return None
 
         def show(elapsed: float, line: str) -> None:
-            reporter.rewrite(f"starting the server of {config}: {elapsed:.0f} s  {line[:80]}", erase=True)
+            self._terminal.line(f"starting the server of {config}: {elapsed:.0f} s  {line[:80]}")
 
         return show
 
