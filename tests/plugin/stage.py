@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -81,9 +81,15 @@ class Stage:
         models = ["--model-path", "org/model", "--speculative-draft-model-path", "org/draft"]
         return [*models, "--launch-command", shlex.join(command), *self.data]
 
-    def pytest(self, *arguments: str, within: float = 180.0, cwd: Path | None = None) -> Completed:
+    def pytest(
+        self,
+        *arguments: str,
+        within: float = 180.0,
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Completed:
         """Runs pytest as a program."""
-        return run_pytest(*arguments, cwd=cwd or self.folder, within=within)
+        return run_pytest(*arguments, cwd=cwd or self.folder, within=within, environment=environment)
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[Running]:
