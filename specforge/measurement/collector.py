@@ -69,9 +69,10 @@ class Collector:
         """Keeps one prompt of a round."""
         self._rows.write(outcome, attempt)
         self.counting_attempt[outcome.round_index] = attempt
-        for reply in outcome.replies:
-            self._turn(reply, outcome.round_index)
-        self._prompt(outcome)
+        timings = [_timings(reply) for reply in outcome.replies]
+        for reply, timing in zip(outcome.replies, timings, strict=True):
+            self._turn(reply, outcome.round_index, timing)
+        self._prompt(outcome, timings)
         self._measured.clamped[outcome.round_index] += outcome.clamped
         if outcome.status == "failed" and outcome.error is not None:
             self._measured.errors.setdefault(outcome.round_index, outcome.error)
@@ -106,8 +107,8 @@ class Collector:
         for round_index, error in part.errors.items():
             own.errors.setdefault(round_index, error)
 
-    def _turn(self, reply: Reply, round_index: int) -> None:
-        ttft, decode_time = _timings(reply)
+    def _turn(self, reply: Reply, round_index: int, timing: tuple[float, float]) -> None:
+        ttft, decode_time = timing
         spec = reply.spec
         self.turns.add(
             TurnSample(
@@ -128,11 +129,10 @@ class Collector:
         for (before, _), (now, tokens) in zip(reply.chunks, reply.chunks[1:], strict=False):
             self.turns.add_gap(round_index, now - before, tokens)
 
-    def _prompt(self, outcome: Outcome) -> None:
+    def _prompt(self, outcome: Outcome, timings: list[tuple[float, float]]) -> None:
         columns, replies = self.prompts, outcome.replies
         specs = [reply.spec for reply in replies if reply.spec is not None]
         tokens = sum(reply.completion_tokens for reply in replies)
-        timings = [_timings(reply) for reply in replies]
         decoded = tokens - len(replies)
         decode_time = sum(decode for _, decode in timings)
         columns.row_id.append(outcome.prepared.prompt.row_id)

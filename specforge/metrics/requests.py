@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,7 @@ MISSING = math.nan
 """What a column holds where the server reported nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnSample:
+class TurnSample(NamedTuple):
     """One answered HTTP request, as numbers. Times in seconds on one clock; counts in tokens or drafts.
 
     Attributes:
@@ -42,7 +42,7 @@ class TurnSample:
     decode_time: float = MISSING
 
 
-_COLUMNS = tuple(TurnSample.__dataclass_fields__)
+_COLUMNS = TurnSample._fields
 
 
 class TurnColumns:
@@ -58,8 +58,8 @@ class TurnColumns:
 
     def add(self, sample: TurnSample, histogram: list[int] | None = None) -> None:
         """Appends one request; its histogram of correct drafts is added to its round's."""
-        for name, column in self._columns.items():
-            column.append(getattr(sample, name))
+        for column, value in zip(self._columns.values(), sample, strict=True):
+            column.append(value)
         if histogram is not None:
             self._add_histogram(sample.round_index, histogram)
 
