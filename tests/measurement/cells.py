@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,9 @@ from specforge.measurement.progress import Silent
 from specforge.measurement.target import Target
 from specforge.results.record import CellRecord
 from specforge.results.rows import Row, read_rows
+from tests.support.processes import ROOT, free_port, running
+from tests.support.scripted import Script
+from tests.support.scripted.script import dump
 
 LIMIT = 300
 """Tokens that measured requests ask for; warm-up asks for at most 256, so a server's log tells them apart."""
@@ -68,6 +74,17 @@ def measure(
         if isinstance(server, str):
             probed.close()
     return record, list(read_rows(cell.rows_path))
+
+
+@contextmanager
+def served(script: Script, folder: Path) -> Iterator[tuple[str, Callable[[], list[dict[str, Any]]]]]:
+    """A scripted server in a process of its own, which leaves this one to the client: its address, and its log."""
+    log, port = folder / "requests.jsonl", free_port()
+    flags = ["--script", str(dump(script, folder / "script.json")), "--script-log", str(log), "--enable-metrics"]
+    program = [sys.executable, str(ROOT / "tests" / "support" / "scripted_server.py"), *flags, "--port", str(port)]
+    with running(program, cwd=folder) as process:
+        process.wait_for_output("ready to roll", within=30)
+        yield f"http://127.0.0.1:{port}", lambda: [json.loads(line) for line in log.read_text().splitlines()[1:]]
 
 
 def measured_bodies(log: Sequence[Mapping[str, Any]], limit: int = LIMIT) -> list[dict[str, Any]]:
