@@ -17,6 +17,7 @@ from specforge.results.load import SavedRun, load_run
 from specforge.results.record import CellRecord
 from specforge.results.relate import add_lossless, add_speedup
 from specforge.results.run_file import RunFiles
+from specforge.results.tolerance import check_scopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class References:
         gate = read_gate(
             lambda name: option(config, name), config.option.benchmark_compare, config.option.benchmark_storage
         )
+        if gate.base is not None:
+            check_scopes(gate.tolerances, [Cell(record) for record in gate.base.cells])
         lossless = option(config, "lossless_against")
         return cls(gate, load_run(lossless) if lossless else None)
 
