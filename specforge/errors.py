@@ -1,11 +1,11 @@
 """The errors that a user sees, each with one line that says what to do.
 
-    SpecForgeError
-    ├── UsageError          a flag, a file or a combination of them is wrong; nothing was started
-    ├── DatasetError        a dataset can't be loaded, or its rows are not what they should be
-    ├── RecordError         a saved run can't be read, or two runs can't be compared
-    ├── ServerError         the server did not start, died, hung, or is not what was asked for
-    └── RequestError        one request failed for good, after its retries
+SpecForgeError
+├── UsageError          a flag, a file or a combination of them is wrong; nothing was started
+├── DatasetError        a dataset can't be loaded, or its rows are not what they should be
+├── RecordError         a saved run can't be read, or two runs can't be compared
+├── ServerError         the server did not start, died, hung, or is not what was asked for
+└── RequestError        one request failed for good, after its retries
 """
 
 
