@@ -38,16 +38,16 @@ Result = dict[str, float]
 
 @contextmanager
 def server(load: ClientLoad, folder: Path) -> Iterator[str]:
-    """A scripted server in a process of its own."""
+    """The load's server, in a process of its own."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [
-        *(sys.executable, str(ROOT / "tests" / "support" / "scripted_server.py")),
-        *("--script", str(dump(load.script, folder / "script.json")), "--port", str(port)),
-        *(("--speculative-algorithm", "EAGLE3") if load.script.speculation else ()),
-    ]
+    if load.script is None:
+        command = [sys.executable, str(_HERE / "streamer.py"), str(port), str(CHUNKS)]
+    else:
+        command = [sys.executable, str(ROOT / "tests" / "support" / "scripted_server.py"), "--port", str(port)]
+        command += ["--script", str(dump(load.script, folder / "script.json")), "--speculative-algorithm", "EAGLE3"]
     with running(command, cwd=ROOT, log=folder / "server.log"):
-        wait_until(lambda: _ready(url), within=_START_SECONDS, what="the scripted server")
+        wait_until(lambda: _ready(url), within=_START_SECONDS, what="the server")
         yield url
 
 
