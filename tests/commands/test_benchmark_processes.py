@@ -64,6 +64,7 @@ def test_there_are_never_more_processes_than_slots(benchmark_command: Benchmarki
     assert done.record["environment"]["client"]["processes"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["a client process", "the command itself"])
 def test_a_process_that_is_killed_leaves_none_of_the_others(tmp_path: Path, victim: str) -> None:
     path = tmp_path / "record.json"

@@ -150,7 +150,7 @@ def test_failed_requests_beyond_the_allowed_fail_the_result_after_it_is_kept(ben
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupted_run_keeps_what_was_measured_and_aborts_the_rest(
     tmp_path: Path, number: signal.Signals, processes: int
 ) -> None:
