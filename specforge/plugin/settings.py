@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from specforge.client.endpoint import Endpoint, parse_header
 from specforge.client.sampling import Sampling
 from specforge.datasets import LoadOptions, ScoringOptions, known_names, parse_dataset_paths, resolve
 from specforge.errors import UsageError
+from specforge.flags import at_least, read_sampling
 from specforge.matrix import (
     DEFAULT_BENCHMARKS,
     DEFAULT_CONFIGS,
@@ -95,7 +95,7 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
     for spec in benchmarks:
         resolve(spec)
     for flag, least in (("rounds", 1), ("max_new_tokens", 1), ("num_prompts", 1), ("max_failed", 0), ("tp_size", 1)):
-        _at_least(flag, get(flag), least)
+        at_least(flag, get(flag), least)
     for flag in ("request_timeout", "timeout_for_server_launch"):
         if get(flag) <= 0:
             raise UsageError(f"--{flag.replace('_', '-')}: {get(flag):g} is not above 0")
@@ -116,7 +116,7 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
         endpoints=endpoints,
         gpus=get("gpus"),
         shared_server=get("shared_server"),
-        sampling=_sampling(get),
+        sampling=read_sampling(get),
         load=LoadOptions(
             seed=get("seed"),
             dataset_paths=dataset_paths,
@@ -160,11 +160,6 @@ def _refuse_paths(flag: str, texts: Sequence[str], example: str) -> None:
 
 def _with_default_size(specs: Sequence[BenchmarkSpec], size: int | None) -> list[BenchmarkSpec]:
     return [replace(spec, num_prompts=spec.num_prompts or size) for spec in specs]
-
-
-def _at_least(name: str, value: int | None, least: int) -> None:
-    if value is not None and value < least:
-        raise UsageError(f"--{name.replace('_', '-')}: {value} is not at least {least}")
 
 
 def _endpoints(get: Callable[[str], Any]) -> tuple[Endpoint, ...]:
@@ -214,25 +209,3 @@ def _words(flag: str, text: str | None) -> tuple[str, ...]:
         return tuple(shlex.split(text or ""))
     except ValueError as error:
         raise UsageError(f"{flag}: {text!r} can't be split into words: {error}") from None
-
-
-def _sampling(get: Callable[[str], Any]) -> Sampling:
-    changes = {name: get(name) for name in ("temperature", "top_p", "top_k") if get(name) is not None}
-    stated = get("sampling") == "stated"
-    base = Sampling.greedy(get("seed"), **changes) if stated else Sampling(changes, get("seed"))
-    template = _json_object("--chat-template-kwargs", get("chat_template_kwargs"))
-    if get("enable_thinking"):
-        template = {**template, "enable_thinking": True}
-    return replace(base, extra_body=_json_object("--extra-body", get("extra_body")), template_kwargs=template)
-
-
-def _json_object(flag: str, text: str | None) -> Mapping[str, Any]:
-    if text is None:
-        return {}
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{flag}: {text!r} is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise UsageError(f"{flag}: {text!r} is not a JSON object, such as '{{\"ignore_eos\": true}}'")
-    return value

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from specforge.client import Endpoint, parse_header
 from specforge.client.sampling import Sampling
 from specforge.datasets import LoadOptions, parse_dataset_paths, resolve
 from specforge.errors import UsageError
+from specforge.flags import at_least, read_sampling
 from specforge.matrix import BenchmarkSpec
 from specforge.measurement.goodput import Goodput
 from specforge.measurement.sweep import Level
@@ -67,8 +66,8 @@ def read_settings(given: argparse.Namespace, flags: Sequence[str]) -> Settings:
         UsageError: naming the flag, what was found and what was expected.
     """
     for flag in ("num_prompts", "max_samples", "rounds", "client_processes", "max_new_tokens"):
-        _at_least(flag, getattr(given, flag), 1)
-    _at_least("max_failed", given.max_failed, 0)
+        at_least(flag, getattr(given, flag), 1)
+    at_least("max_failed", given.max_failed, 0)
     if not given.request_timeout > 0:
         raise UsageError(f"--timeout-seconds: {given.request_timeout:g} is not above 0")
     spec = _spec(given.dataset)
@@ -88,7 +87,7 @@ def read_settings(given: argparse.Namespace, flags: Sequence[str]) -> Settings:
         rounds=given.rounds,
         processes=given.client_processes,
         goodput=Goodput.parse(given.goodput) if given.goodput else None,
-        sampling=_sampling(given),
+        sampling=read_sampling(lambda name: getattr(given, name)),
         max_new_tokens=given.max_new_tokens,
         request_timeout=given.request_timeout,
         stream=given.stream,
@@ -116,7 +115,7 @@ def _named_paths(name: str, texts: Sequence[str]) -> list[str]:
 
 def _levels(given: argparse.Namespace) -> tuple[Level, ...]:
     for value in given.concurrency or ():
-        _at_least("concurrency", value, 1)
+        at_least("concurrency", value, 1)
     concurrencies = sorted(set(given.concurrency or ()))
     if given.request_rate is None:
         return tuple(map(Level, concurrencies or [1]))
@@ -127,37 +126,6 @@ def _levels(given: argparse.Namespace) -> tuple[Level, ...]:
         raise UsageError("--concurrency: several values make a sweep, and so does --request-rate; sweep one of them")
     most = concurrencies[0] if concurrencies else None
     return tuple(Level(most, rate, given.arrivals == "poisson") for rate in sorted(set(given.request_rate)))
-
-
-def _sampling(given: argparse.Namespace) -> Sampling:
-    changes = {name: value for name in ("temperature", "top_p", "top_k") if (value := getattr(given, name)) is not None}
-    if changes.get("temperature", 0) < 0:
-        raise UsageError(f"--temperature: {given.temperature:g} is below 0")
-    if not 0 < changes.get("top_p", 1) <= 1:
-        raise UsageError(f"--top-p: {given.top_p:g} is not above 0 and at most 1")
-    if changes.get("top_k", 1) < 1 and changes["top_k"] != -1:
-        raise UsageError(f"--top-k: {given.top_k} is neither above 0 nor -1 (off)")
-    stated = given.sampling == "stated"
-    base = Sampling.greedy(given.seed, **changes) if stated else Sampling(changes, given.seed)
-    template = _json_object("--chat-template-kwargs", given.chat_template_kwargs)
-    if given.enable_thinking:
-        template = {**template, "enable_thinking": True}
-    return replace(base, extra_body=_json_object("--extra-body", given.extra_body), template_kwargs=template)
-
-
-def _json_object(flag: str, text: str | None) -> Mapping[str, Any]:
-    try:
-        value = {} if text is None else json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{flag}: {text!r} is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise UsageError(f"{flag}: {text!r} is not a JSON object, such as '{{\"ignore_eos\": true}}'")
-    return value
-
-
-def _at_least(name: str, value: int | None, least: int) -> None:
-    if value is not None and value < least:
-        raise UsageError(f"--{name.replace('_', '-')}: {value} is not at least {least}")
 
 
 def _writable(text: str | None) -> Path | None:
