@@ -62,7 +62,7 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--target-steps", type=int, default=2300)
+    parser.add_argument("--target-steps", type=int, default=1000)
     parser.add_argument("--conversations", type=int, default=6000, help="conversations that the head learns from")
     parser.add_argument("--head-steps", type=int, default=500)
     parser.add_argument("--standalone-steps", type=int, default=800)

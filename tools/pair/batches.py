@@ -73,3 +73,10 @@ def batches(tokenizer: Tokenizer, seed: int, excluded: frozenset[str], size: int
         stream = islice(conversations(f"{seed} {pool}", excluded), POOL)
         rows = [encoded(tokenizer, conversation.pieces()) for conversation in stream]
         yield from grouped(rows, pad, size, Random(f"{seed} {pool} order"))
+
+
+def epochs(rows: list[Encoded], tokenizer: Tokenizer, seed: int, size: int, start: int = 0) -> Iterator[Batch]:
+    """The same rows again and again, in an order drawn anew each time; ``start`` is for resuming."""
+    pad = tokenizer.token_to_id(PAD)
+    for epoch in range(start, 1 << 30):
+        yield from grouped(rows, pad, size, Random(f"{seed} {epoch} order"))

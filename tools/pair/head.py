@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from pathlib import Path
-from random import Random
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from tools.pair.batches import Batch, Encoded, grouped
-from tools.pair.conversation import PAD, SPECIAL_TOKENS
+from tools.pair.batches import Batch, Encoded, epochs
+from tools.pair.conversation import SPECIAL_TOKENS
 from tools.pair.network import Eagle3, Shape, Target
-from tools.pair.progress import Checkpoint, Log, optimizers, set_rate, share_of_rate
+from tools.pair.progress import PART, PARTS, Checkpoint, Log, optimizers, set_rate, share_of_rate
 
 DRAFT_VOCABULARY = 512
 STEPS = 4
+SAVE_EVERY = 20
 FADE = 0.8
 """How much less each further draft step weighs."""
-BATCH = 4096
 
 
 def draft_ids(conversations: list[Encoded], size: int = DRAFT_VOCABULARY) -> Tensor:
@@ -87,20 +87,23 @@ def train(folder: Path, target: Target, shape: Shape, conversations: list[Encode
         done = state["step"]
         log(f"going on from step {done}")
     log(f"{sum(p.numel() for p in head.parameters()) / 1e6:.2f} million parameters")
-    epoch, queue = done, []
+    stream = epochs(conversations, tokenizer, seed, PART, start=done)
+    mean_loss, mean_shares = 0.0, [0.0] * STEPS
     for step in range(done, steps):
-        if not queue:
-            queue = grouped(conversations, tokenizer.token_to_id(PAD), BATCH, Random(f"{seed} {epoch} order"))
-            epoch += 1
         for optimizer in both:
             set_rate(optimizer, share_of_rate(step, steps))
             optimizer.zero_grad(set_to_none=True)
-        loss, shares = loss_of(target, head, queue.pop())
-        loss.backward()
+        for batch in islice(stream, PARTS):
+            loss, shares = loss_of(target, head, batch)
+            (loss / PARTS).backward()
+            mean_loss += loss.item() / PARTS
+            mean_shares = [mean + share / PARTS for mean, share in zip(mean_shares, shares, strict=True)]
         torch.nn.utils.clip_grad_norm_(head.parameters(), 1.0)
         for optimizer in both:
             optimizer.step()
-        if (step + 1) % 20 == 0 or step + 1 == steps:
-            log(f"step {step + 1}  loss {loss.item():.4f}  foreseen {' '.join(f'{share:.3f}' for share in shares)}")
+        if (step + 1) % SAVE_EVERY == 0 or step + 1 == steps:
+            foreseen = " ".join(f"{mean / SAVE_EVERY:.3f}" for mean in mean_shares)
+            log(f"step {step + 1}  loss {mean_loss / SAVE_EVERY:.4f}  foreseen {foreseen}")
+            mean_loss, mean_shares = 0.0, [0.0] * STEPS
             checkpoint.save(model=head.state_dict(), optimizers=[o.state_dict() for o in both], step=step + 1)
     return head

@@ -12,6 +12,10 @@ import torch
 from torch import Tensor, nn
 
 WARMUP = 40
+PARTS = 4
+"""Batches whose gradients make one step: a batch holds rows of like size, which come from one or two families."""
+PART = 1024
+"""Tokens of a batch, padding included."""
 
 
 def optimizers(model: nn.Module, matrices: Iterable[Tensor], muon_rate: float, adam_rate: float) -> list[Any]:

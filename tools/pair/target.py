@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -12,10 +13,8 @@ from torch import Tensor
 from tools.pair.batches import Batch, batches
 from tools.pair.holdout import held_out
 from tools.pair.network import Shape, Target
-from tools.pair.progress import Checkpoint, Log, optimizers, set_rate, share_of_rate
+from tools.pair.progress import PART, PARTS, Checkpoint, Log, optimizers, set_rate, share_of_rate
 
-BATCH = 4096
-"""Tokens of a batch, padding included."""
 QUESTION_SHARE = 0.12
 """How many of the questions' tokens are learnt as well, drawn anew for every batch."""
 DIGIT_WEIGHT = 3.0
@@ -57,19 +56,19 @@ def train(folder: Path, shape: Shape, steps: int, seed: int, name: str = "target
         done, pool = state["step"], state["step"]
         log(f"going on from step {done}")
     log(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} million parameters")
-    stream = batches(tokenizer, seed, held_out(), BATCH, start=pool)
+    stream = batches(tokenizer, seed, held_out(), PART, start=pool)
     mean_loss = mean_right = 0.0
     for step in range(done, steps):
         for optimizer in both:
             set_rate(optimizer, share_of_rate(step, steps))
             optimizer.zero_grad(set_to_none=True)
-        batch = next(stream)
-        loss, right = loss_of(model, batch, weights)
-        loss.backward()
+        for batch in islice(stream, PARTS):
+            loss, right = loss_of(model, batch, weights)
+            (loss / PARTS).backward()
+            mean_loss, mean_right = mean_loss + loss.item() / PARTS, mean_right + right.item() / PARTS
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         for optimizer in both:
             optimizer.step()
-        mean_loss, mean_right = mean_loss + loss.item(), mean_right + right.item()
         if (step + 1) % save_every == 0 or step + 1 == steps:
             log(f"step {step + 1}  loss {mean_loss / save_every:.4f}  right {mean_right / save_every:.4f}")
             mean_loss = mean_right = 0.0
