@@ -17,6 +17,7 @@ from specforge.plugin.parallel.places import (
     describe_workers,
     devices_of,
     machine_of,
+    machines_of,
     sharing_warnings,
 )
 from specforge.plugin.settings import Settings, read_settings
@@ -155,6 +156,10 @@ def test_a_shared_server_is_told_in_the_records():
 )
 def test_the_machine_of_an_execution_environment(spec: str, machine: str):
     assert machine_of(execnet.XSpec(spec)) == machine
+
+
+def test_execution_environments_may_be_given_several_times_over():
+    assert machines_of(["2*popen", "ssh=one", "2*ssh=two//chdir=a*b"]) == [*here(2), "one", "two", "two"]
 
 
 @pytest.mark.parametrize(

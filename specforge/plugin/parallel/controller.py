@@ -9,9 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import execnet
 import pytest
-from xdist.workermanage import parse_tx_spec_config
 
 from specforge.plugin.options import any_given, option
 from specforge.plugin.parallel.places import (
@@ -22,6 +20,7 @@ from specforge.plugin.parallel.places import (
     check_workers,
     describe_workers,
     machine_of,
+    machines_of,
 )
 from specforge.plugin.parallel.scheduling import ConfigurationScheduling, configuration_of
 from specforge.plugin.parallel.transport import take
@@ -44,7 +43,7 @@ class Controller:
     def __init__(self, config: pytest.Config, *, enters_cells: bool) -> None:
         self._config = config
         self._enters_cells = enters_cells
-        self._machines = [machine_of(execnet.XSpec(text)) for text in parse_tx_spec_config(config)]
+        self._machines = machines_of(config.option.tx)
         self._numbers, self._shares = Numbers(), Numbers()
         # Workers know the folder before it is known whether there is anything to measure, so its name can't be the
         # first that is free.

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import execnet
+
 from specforge.backends.devices import Devices, devices_per_server, divide, visible_devices
 from specforge.backends.flags import given_flags
 from specforge.errors import UsageError
@@ -88,6 +90,16 @@ def machine_of(spec: Any) -> str:
         return THIS_MACHINE
     socket = getattr(spec, "socket", None)
     return str(spec.ssh or getattr(spec, "vagrant_ssh", None) or (socket and socket.rpartition(":")[0]) or spec)
+
+
+def machines_of(environments: Sequence[str]) -> list[str]:
+    """Each worker's machine, by the values of ``--tx``; ``3*popen`` is three workers."""
+    machines: list[str] = []
+    for text in environments:
+        count, times, spec = text.partition("*")
+        several = bool(times) and count.isdigit()
+        machines += [machine_of(execnet.XSpec(spec if several else text))] * (int(count) if several else 1)
+    return machines
 
 
 def check_workers(settings: Settings, machines: Sequence[str], environment: Mapping[str, str]) -> None:
