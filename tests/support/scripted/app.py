@@ -81,7 +81,9 @@ class ScriptedApp:
             exchange = Exchange(request, await request.read())
             status = None
             try:
-                response = self._unauthorized(request) or await handle(exchange)
+                # Not with "or": older versions of aiohttp take a response for an empty mapping, which is false.
+                refusal = self._unauthorized(request)
+                response = await handle(exchange) if refusal is None else refusal
                 if isinstance(response, web.Response):
                     exchange.sent = response.body if isinstance(response.body, bytes) else b""
                 if response is None:
