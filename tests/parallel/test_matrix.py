@@ -243,19 +243,6 @@ def test_one_server_behind_several_workers_is_told_where_it_is_meant(stage: Stag
         assert "warning: --shared-server: 2 workers load one server at once" in run.output
 
 
-def test_workers_on_other_machines_send_their_rows(stage: Stage):
-    """A gateway behind a gateway: the controller takes it for another machine, and shares no folder with it."""
-    proxied = ["--dist", "load"]
-    for name in ("p", "q"):
-        proxied += ["--px", f"id={name}//popen", "--tx", f"popen//via={name}"]
-    run = stage.pytest("bench_tests", *stage.launching(SCRIPT), *LISTS, *proxied)
-    assert run.code == 0, run.output
-    records = stage.records()
-    assert list(records) == CELLS
-    assert [len(stage.rows(records[cell])) for cell in CELLS[:2]] == [4, 2]
-    assert records["1,3,1,4-gsm8k:4"]["metrics"]["lossless"] is not None
-
-
 def test_workers_of_other_projects_are_left_alone(tmp_path: Path):
     """Entry point installed, no option given, no cell collected: xdist's scheduling and pytest-benchmark's warning."""
     (tmp_path / "test_own.py").write_text(
