@@ -91,7 +91,7 @@ def test_the_captured_layers_are_the_ones_sglang_captures() -> None:
 
 
 def test_the_draft_vocabulary_maps_back_to_the_target_ids_in_order() -> None:
-    drafted = draft_ids([([7, 9, 9, 20], [True, True, True, False])], 8)
+    drafted = draft_ids([([7, 9, 9, 20], [True, True, True, False])], vocabulary=300, size=8)
     head = Eagle3(SHAPE, drafted)
     assert {0, 1, 2, 3, 4, 7, 9} <= set(drafted.tolist())
     assert head.drafted.tolist() == sorted(drafted.tolist())
@@ -114,7 +114,7 @@ def test_acceptance_by_teacher_forcing_is_that_of_drafting_one_by_one(target: Ta
     prompt = torch.randint(5, 300, (6,)).tolist()
     said = answer_all(target, [prompt], END)[0][:24]
     ids = prompt + said
-    fast = evaluate.acceptance(target, head, (ids, [False] * 6 + [True] * len(said)), pad=0)
+    fast = evaluate.acceptance(target, head, (ids, [False] * 6 + [True] * len(said)))
     tokens, at, steps, correct = torch.tensor([[*ids, 0, 0, 0, 0]]), 6, 0, 0
     while at < len(ids) - 1:
         logits = longhand_drafts(target, head, tokens, at - 1, 3)
@@ -127,7 +127,7 @@ def test_acceptance_by_teacher_forcing_is_that_of_drafting_one_by_one(target: Ta
 
 
 def test_the_unrolled_batch_starts_where_the_first_answer_does(target: Target, head: Eagle3) -> None:
-    batch = evaluate.padded([([5] * 9, [False] * 6 + [True] * 3), ([6] * 12, [False] * 8 + [True] * 4)], 0)
+    batch = evaluate.padded([([5] * 9, [False] * 6 + [True] * 3), ([6] * 12, [False] * 8 + [True] * 4)])
     drafts, wanted, start = unroll(target, head, batch, 2)
     assert start == 5
     assert [tuple(logits.shape) for logits in drafts] == [(2, 12 - 5, 150)] * 2

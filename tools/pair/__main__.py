@@ -1,6 +1,4 @@
-"""The recipe: ``python -m tools.pair --work DIR`` trains the pair, exports and measures it.
-
-The target, an EAGLE3 head for it, and a standalone draft model.
+"""The recipe: ``python -m tools.pair --work DIR`` trains target, drafts, exports and measures them.
 
 Every stage goes on from what it finds in DIR, so that an interrupted run is started again with the same command.
 """
@@ -33,7 +31,6 @@ STANDALONE = Shape(
     num_attention_heads=2,
     num_key_value_heads=1,
 )
-STAGES = ("tokenizer", "target", "distill", "head", "standalone", "export", "evaluate")
 
 
 def tokenizer_of(work: Path, seed: int) -> Tokenizer:
@@ -66,36 +63,23 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=6000, help="conversations that the head learns from")
     parser.add_argument("--head-steps", type=int, default=500)
     parser.add_argument("--standalone-steps", type=int, default=800)
-    parser.add_argument("--until", choices=STAGES, default=STAGES[-1], help="the last stage to run")
     parser.add_argument("--allow-code-execution", action="store_true", help="score the code that the target writes")
     arguments = parser.parse_args()
-    last, work, seed = STAGES.index(arguments.until), arguments.work, arguments.seed
+    work, seed = arguments.work, arguments.seed
     torch.set_num_threads(arguments.threads)
     work.mkdir(parents=True, exist_ok=True)
     out = arguments.out or work / "models"
 
     tokenizer = tokenizer_of(work, seed)
-    if last < STAGES.index("target"):
-        return
     model = target.train(work, TARGET, arguments.target_steps, seed)
     rounded(model)
-    if last < STAGES.index("distill"):
-        return
     said = distilled_of(work, model, tokenizer, arguments.conversations, seed)
-    if last < STAGES.index("head"):
-        return
-    draft_head = head.train(work, model, TARGET, said, arguments.head_steps, seed)
+    draft_head = head.train(work, model, said, arguments.head_steps, seed)
     rounded(draft_head)
-    if last < STAGES.index("standalone"):
-        return
     standalone = target.train(work, STANDALONE, arguments.standalone_steps, seed, name="standalone")
-    if last < STAGES.index("export"):
-        return
     export_llama(model, tokenizer, out / "target")
     export_head(draft_head, tokenizer, out / "eagle3")
     export_llama(standalone, tokenizer, out / "standalone")
-    if last < STAGES.index("evaluate"):
-        return
     options = ScoringOptions(allow_code_execution=arguments.allow_code_execution)
     print(report(model, draft_head, tokenizer, options))
 

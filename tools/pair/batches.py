@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from tools.pair.conversation import PAD, conversations
+from tools.pair.conversation import PAD_ID, conversations
 
 POOL = 1200
 """Conversations that are sorted by length together."""
@@ -40,9 +40,9 @@ def encoded(tokenizer: Tokenizer, pieces: Iterable[tuple[str, bool]]) -> Encoded
     return ids, spoken
 
 
-def padded(rows: list[Encoded], pad: int) -> Batch:
+def padded(rows: list[Encoded]) -> Batch:
     length = max(len(ids) for ids, _ in rows)
-    tokens = torch.full((len(rows), length), pad)
+    tokens = torch.full((len(rows), length), PAD_ID)
     spoken = torch.zeros(len(rows), length, dtype=torch.bool)
     for index, (ids, says) in enumerate(rows):
         tokens[index, : len(ids)] = torch.tensor(ids)
@@ -50,7 +50,7 @@ def padded(rows: list[Encoded], pad: int) -> Batch:
     return Batch(tokens, spoken)
 
 
-def grouped(rows: list[Encoded], pad: int, size: int, random: Random) -> list[Batch]:
+def grouped(rows: list[Encoded], size: int, random: Random) -> list[Batch]:
     """Rows in batches of at most ``size`` tokens, padding included, in a drawn order; rows of like size side by side.
 
     Like size is a question of like length, then a conversation of like length: a draft is trained on the answers alone,
@@ -63,20 +63,18 @@ def grouped(rows: list[Encoded], pad: int, size: int, random: Random) -> list[Ba
             groups.append([])
         groups[-1].append(row)
     random.shuffle(groups)
-    return [padded(group, pad) for group in groups]
+    return [padded(group) for group in groups]
 
 
 def batches(tokenizer: Tokenizer, seed: int, excluded: frozenset[str], size: int, start: int = 0) -> Iterator[Batch]:
     """An endless stream of batches of at most ``size`` tokens; ``start`` skips the first pools, for resuming."""
-    pad = tokenizer.token_to_id(PAD)
     for pool in range(start, 1 << 30):
         stream = islice(conversations(f"{seed} {pool}", excluded), POOL)
         rows = [encoded(tokenizer, conversation.pieces()) for conversation in stream]
-        yield from grouped(rows, pad, size, Random(f"{seed} {pool} order"))
+        yield from grouped(rows, size, Random(f"{seed} {pool} order"))
 
 
-def epochs(rows: list[Encoded], tokenizer: Tokenizer, seed: int, size: int, start: int = 0) -> Iterator[Batch]:
+def epochs(rows: list[Encoded], seed: int, size: int, start: int = 0) -> Iterator[Batch]:
     """The same rows again and again, in an order drawn anew each time; ``start`` is for resuming."""
-    pad = tokenizer.token_to_id(PAD)
     for epoch in range(start, 1 << 30):
-        yield from grouped(rows, pad, size, Random(f"{seed} {epoch} order"))
+        yield from grouped(rows, size, Random(f"{seed} {epoch} order"))

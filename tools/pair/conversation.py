@@ -16,6 +16,8 @@ from tools.pair.holdout import identities
 END, PAD = "<|end|>", "<|endoftext|>"
 ROLES = ("system", "user", "assistant")
 SPECIAL_TOKENS = (PAD, *(f"<|{role}|>" for role in ROLES), END)
+"""The first ids of the vocabulary, in this order."""
+PAD_ID = SPECIAL_TOKENS.index(PAD)
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"

@@ -14,7 +14,7 @@ from specforge.datasets.definition import Question
 from specforge.datasets.scorers import ScoringOptions, make_scorer
 from specforge.scoring.score import Answer
 from tools.pair.batches import Encoded, padded
-from tools.pair.conversation import END, PAD, Conversation, harness_question
+from tools.pair.conversation import END, Conversation, harness_question
 from tools.pair.distilled import converse
 from tools.pair.head import unroll
 from tools.pair.holdout import sample_rows
@@ -59,9 +59,9 @@ def walk(ids: list[int], start: int, drafts: list[list[int]], first: int) -> Acc
 
 
 @torch.no_grad()
-def acceptance(target: Target, head: Eagle3, said: Encoded, pad: int, steps: int = 3) -> Acceptance:
+def acceptance(target: Target, head: Eagle3, said: Encoded, steps: int = 3) -> Acceptance:
     """The acceptance of a chain of ``steps`` drafts over every answer of one conversation."""
-    drafts, _, first = unroll(target, head, padded([said], pad), steps)
+    drafts, _, first = unroll(target, head, padded([said]), steps)
     chosen = [head.drafted[logits[0].argmax(-1)].tolist() for logits in drafts]
     ids, spoken = said
     total, at = Acceptance(), 0
@@ -124,13 +124,12 @@ def answer_samples(
 
 
 def acceptance_by_dataset(
-    target: Target, head: Eagle3, tokenizer: Tokenizer, answers: list[Answered], steps: int = 3
+    target: Target, head: Eagle3, answers: list[Answered], steps: int = 3
 ) -> dict[str, Acceptance]:
     """The chain's acceptance over all answers of each dataset."""
-    pad = tokenizer.token_to_id(PAD)
     totals: dict[str, Acceptance] = defaultdict(Acceptance)
     for answer in answers:
-        totals[answer.dataset] += acceptance(target, head, answer.said, pad, steps)
+        totals[answer.dataset] += acceptance(target, head, answer.said, steps)
     return dict(totals)
 
 
@@ -149,7 +148,7 @@ def accuracy(dataset: str, answers: list[Answered], options: ScoringOptions) -> 
 def report(target: Target, head: Eagle3, tokenizer: Tokenizer, options: ScoringOptions | None = None) -> str:
     """A table over the built-in samples: rows, share that ended by itself, accuracy, acceptance of three drafts."""
     answers = answer_samples(target, tokenizer)
-    lengths = acceptance_by_dataset(target, head, tokenizer, answers)
+    lengths = acceptance_by_dataset(target, head, answers)
     lines = ["dataset        rows  ended  accuracy  tokens  acceptance_length_decode"]
     for dataset, total in lengths.items():
         own = [answer for answer in answers if answer.dataset == dataset]
