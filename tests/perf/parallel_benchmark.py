@@ -1,7 +1,7 @@
 """What two workers save, as a ratio: pytest tests/perf/parallel_benchmark.py -s
 
-Not collected by default. A matrix of the embedded engine, 4 configurations x 3 benchmarks, is run without workers and on
-two of them in turn, and the least of several runs is compared, pytest's own start included. It needs two cores that
+Not collected by default. A matrix of the embedded engine, 4 configurations x 3 benchmarks, is run without workers and
+on two of them in turn, and the least of several runs is compared, pytest's own start included. It needs two cores that
 nothing else uses.
 """
 

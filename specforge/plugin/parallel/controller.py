@@ -25,7 +25,6 @@ from specforge.plugin.parallel.places import (
 from specforge.plugin.parallel.scheduling import ConfigurationScheduling, configuration_of
 from specforge.plugin.parallel.transport import take
 from specforge.plugin.parallel.worker import MISTAKE
-from specforge.plugin.session import keep_for_workers, told_by_pytest
 from specforge.plugin.state import ledger_of, settings_of
 from specforge.results.run_file import run_stem
 
@@ -53,6 +52,8 @@ class Controller:
             self._check()
 
     def _check(self) -> None:
+        from specforge.plugin.session import told_by_pytest
+
         with told_by_pytest():
             check_workers(settings_of(self._config), self._machines, os.environ)
 
@@ -94,6 +95,8 @@ class Controller:
         configurations = {str(config) for config in settings_of(self._config).configs}
         if configurations.isdisjoint(map(configuration_of, ids)):
             return
+        from specforge.plugin.session import keep_for_workers
+
         self._check()
         keep_for_workers(self._config, self._run, ids)
         self._schedule_by_configuration()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from specforge.plugin.state import RUN, run_of
+from specforge.plugin.state import SETTINGS, run_of
 
 if TYPE_CHECKING:
     from specforge.plugin.entries import CellEntry
@@ -29,6 +29,8 @@ class Worker:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Begins the run before xdist's own hook says that this worker is ready, so that a mistake starts nothing."""
+        if SETTINGS not in session.config.stash:
+            return
         from specforge.plugin.session import collected
 
         try:
@@ -36,9 +38,8 @@ class Worker:
         except pytest.UsageError as error:
             session.config.workeroutput[MISTAKE] = str(error)  # type: ignore[attr-defined]
             raise
-        if RUN in session.config.stash:
-            # Where no option told that there would be cells, pytest-benchmark is about to warn that it is switched off.
-            session.config._benchmarksession.xdist_benchmark_found = False  # type: ignore[attr-defined]
+        # Where no option told that there would be cells, pytest-benchmark is about to warn that it is switched off.
+        session.config._benchmarksession.xdist_benchmark_found = False  # type: ignore[attr-defined]
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
