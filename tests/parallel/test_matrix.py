@@ -145,6 +145,33 @@ def test_a_gate_fails_a_parallel_session(pair: Pair):
     assert "6 passed" in run.output
 
 
+def output_ids(rows_of_cells: list[list[dict[str, Any]]]) -> list[list[int]]:
+    """The answers' tokens, cell by cell, by row id: rows stand in the order in which answers came in."""
+    return [
+        turn["output_ids"]
+        for rows in rows_of_cells
+        for row in sorted(rows, key=lambda row: str(row["row_id"]))
+        for turn in row["turns"]
+    ]
+
+
+@pytest.mark.slow
+def test_the_embedded_engine_gives_the_same_tokens_on_two_workers(stage: Stage):
+    """Four configurations x three benchmarks: same prompts, answers, acceptance and accuracies, whatever the worker."""
+    configs = ("1,0,0,0", "1,3,1,4", "1,1,1,2", "1,2,2,4")
+    lists = ("--config-list", *configs, "--benchmark-list", "gsm8k:2", "mtbench:2", "math500:2")
+    documents = []
+    for workers in ((), ("-n", "2")):
+        run = stage.pytest("bench_tests", *lists, "--max-new-tokens", "48", *workers)
+        assert run.code == 0, run.output
+        documents.append((stage.records(), [stage.rows(record) for record in stage.records().values()]))
+    (alone, rows_alone), (together, rows_together) = documents
+    assert list(alone) == list(together)
+    assert len(alone) == 12
+    assert without_times(alone) == without_times(together)
+    assert output_ids(rows_alone) == output_ids(rows_together)
+
+
 def test_what_cannot_run_in_parallel_is_one_line_before_anything_starts(stage: Stage, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     launching, lists = stage.launching(), ("--config-list", "1,0,0,0", "--benchmark-list", "gsm8k:2")
