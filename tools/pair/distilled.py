@@ -10,7 +10,7 @@ import torch
 from tokenizers import Tokenizer
 
 from tools.pair.batches import Encoded, encoded
-from tools.pair.conversation import END, Conversation, conversations
+from tools.pair.conversation import END, FORESEEN, Conversation, conversations
 from tools.pair.network import Target
 
 LIMIT = 120
@@ -49,4 +49,4 @@ def converse(model: Target, tokenizer: Tokenizer, asked: list[Conversation]) -> 
 
 def distill(model: Target, tokenizer: Tokenizer, count: int, seed: Any, excluded: frozenset[str]) -> list[Encoded]:
     """``count`` conversations about fresh examples, the target's answers its own."""
-    return converse(model, tokenizer, list(islice(conversations(f"{seed} distilled", excluded), count)))
+    return converse(model, tokenizer, list(islice(conversations(f"{seed} distilled", excluded, FORESEEN), count)))
