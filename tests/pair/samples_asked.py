@@ -61,10 +61,11 @@ def converse(url: str, question: Question) -> Asked:
     return Asked(question, tuple(texts), tuple(tokens), tuple(meta))
 
 
-def ask_samples(url: str, dataset: str) -> list[Asked]:
-    """The dataset's samples, a few at a time, in the file's order."""
+def ask_samples(url: str, dataset: str, in_flight: int = IN_FLIGHT) -> list[Asked]:
+    """The dataset's samples, a few at a time, in the file's order; the server's cache is empty at first."""
+    requests.post(f"{url}/flush_cache?timeout=30", timeout=60).raise_for_status()
     questions = [harness_question(dataset, row) for name, row in sample_rows() if name == dataset]
-    with ThreadPoolExecutor(IN_FLIGHT) as pool:
+    with ThreadPoolExecutor(in_flight) as pool:
         return list(pool.map(lambda question: converse(url, question), questions))
 
 
