@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specforge.engine.cache import SlotCache
-from specforge.engine.kernels import Array, Ints, Linear, softmax_
+from specforge.engine.kernels import Array, Ints, Linear, exponentials_
 from specforge.errors import UsageError
 
 Mask = npt.NDArray[np.bool_]
@@ -97,43 +97,49 @@ def _llama3(frequencies: Array, rope: Mapping[str, Any]) -> Array:
     return scaled
 
 
-class Attention:
-    """Grouped-query attention with rotary embedding; input already normalized, in columns."""
+def turns_of(table: Rotations, step: Step) -> Rotations:
+    """The rotation of each token of a step, as every layer uses it: [B, n, 1, head_size / 2]."""
+    return table[step.positions][:, :, None]
 
-    def __init__(
-        self, query: Array, key: Array, value: Array, output: Array, *, heads: int, kv_heads: int, rotation: Rotations
-    ) -> None:
+
+class Attention:
+    """Grouped-query attention with rotary embedding; input already normalized."""
+
+    def __init__(self, query: Array, key: Array, value: Array, output: Array, *, heads: int, kv_heads: int) -> None:
         """Weights as in the checkpoint: [heads x size, in] (query), [kv heads x size, in], [out, heads x size]."""
         self._heads, self._kv_heads = heads, kv_heads
         self._size = query.shape[0] // heads
-        self._rotation = rotation
         scaled = query * np.float32(self._size**-0.5)
         self._project = Linear(np.concatenate([_paired(scaled, heads), _paired(key, kv_heads), value]))
         self._output = Linear(output)
 
-    def __call__(self, columns: Array, step: Step, cache: SlotCache, layer: int) -> Array:
-        """Attend, and leave this pass's keys and values in the cache: [in, B x n] -> [out, B x n]."""
+    def __call__(self, rows: Array, step: Step, turns: Rotations, cache: SlotCache, layer: int) -> Array:
+        """Attend, and leave this pass's keys and values in the cache: [B x n, in] -> [B x n, out].
+
+        `turns`: the rotation of each token, [B, n, 1, size / 2].
+        """
         requests, tokens = step.shape
         heads, kv_heads, size = self._heads, self._kv_heads, self._size
-        rows = np.ascontiguousarray(self._project(columns).T)
-        pairs = rows.view(np.complex64).reshape(requests, tokens, heads + 2 * kv_heads, size // 2)
-        pairs[:, :, : heads + kv_heads] *= self._rotation[step.positions][:, :, None]
-        rows = rows.reshape(requests, tokens, heads + 2 * kv_heads, size)
-        cache.store(
-            layer, step.first_slot, step.cells, rows[:, :, heads : heads + kv_heads], rows[:, :, heads + kv_heads :]
-        )
-        grouped = rows[:, :, :heads].reshape(requests, tokens, kv_heads, heads // kv_heads, size)
+        projected = self._project(rows).reshape(requests, tokens, heads + 2 * kv_heads, size)
+        turned = projected[:, :, : heads + kv_heads].view(np.complex64)
+        turned *= turns
+        keys, values = projected[:, :, heads : heads + kv_heads], projected[:, :, heads + kv_heads :]
+        cache.store(layer, step.first_slot, step.cells, keys, values)
+        grouped = projected[:, :, :heads].reshape(requests, tokens, kv_heads, heads // kv_heads, size)
         query = grouped.transpose(0, 2, 3, 1, 4).reshape(requests, kv_heads, -1, size)
         slots = slice(step.first_slot, step.first_slot + requests)
-        scores = np.matmul(query, cache.keys[layer][slots, :, :, : step.width])
+        # Keys times queries, turned over afterwards, is faster than queries times keys turned over.
+        products = np.matmul(cache.keys[layer][slots, :, : step.width], query.swapaxes(2, 3))
+        scores = np.ascontiguousarray(products.swapaxes(2, 3))
         if step.bias is not None:
             scores = scores.reshape(requests, kv_heads, heads // kv_heads, tokens, -1)
             scores += step.bias
             scores = scores.reshape(requests, kv_heads, -1, scores.shape[-1])
-        mixed = np.matmul(softmax_(scores), cache.values[layer][slots, :, : step.width]).reshape(
-            requests, kv_heads, heads // kv_heads, tokens, size
-        )
-        return self._output(np.ascontiguousarray(mixed.transpose(1, 2, 4, 0, 3).reshape(heads * size, -1)))
+        sums = exponentials_(scores)
+        mixed = np.matmul(scores, cache.values[layer][slots, :, : step.width])
+        mixed /= sums
+        by_token = mixed.reshape(requests, heads, tokens, size).swapaxes(1, 2)
+        return self._output(by_token.reshape(requests * tokens, heads * size))
 
 
 def _paired(weight: Array, heads: int) -> Array:

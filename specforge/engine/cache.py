@@ -13,9 +13,8 @@ _FIRST_CAPACITY = 256
 class SlotCache:
     """One contiguous run of cells per running request and layer.
 
-    `keys[layer]` has the shape [slots, kv heads, head size, capacity] and `values[layer]` [slots, kv heads, capacity,
-    head size]: as attention multiplies them, without a transposition. Running requests hold the slots 0 ... B-1, so
-    that a batch is a view and nothing is gathered. The capacity grows by doubling; memory that no request has reached
+    `keys[layer]` and `values[layer]` have the shape [slots, kv heads, capacity, head size]. Running requests hold the
+    slots 0 ... B-1, so that a batch is a view and nothing is gathered. The capacity grows by doubling; memory that no request has reached
     is never touched.
     """
 
@@ -25,8 +24,8 @@ class SlotCache:
         self._used = 0
         """Slots that were ever written: the others' memory stays untouched when growing."""
         self._slots, self._kv_heads, self._head_size = slots, kv_heads, head_size
-        self.keys = [self._new_keys() for _ in range(layers)]
-        self.values = [self._new_values() for _ in range(layers)]
+        self.keys = [self._empty() for _ in range(layers)]
+        self.values = [self._empty() for _ in range(layers)]
 
     @property
     def bytes_per_token(self) -> int:
@@ -41,15 +40,15 @@ class SlotCache:
         while self.capacity < capacity:
             self.capacity *= 2
         for layer, (old_keys, old_values) in enumerate(zip(self.keys, self.values, strict=True)):
-            self.keys[layer], self.values[layer] = self._new_keys(), self._new_values()
-            self.keys[layer][: self._used, :, :, :kept] = old_keys[: self._used]
+            self.keys[layer], self.values[layer] = self._empty(), self._empty()
+            self.keys[layer][: self._used, :, :kept] = old_keys[: self._used]
             self.values[layer][: self._used, :, :kept] = old_values[: self._used]
 
     def read(self, slot: int, start: int, stop: int) -> Array:
         """A copy of the cells start ... stop-1 of a slot: [layers, 2, kv heads, stop - start, head size]."""
         block = np.empty((len(self.keys), 2, self._kv_heads, stop - start, self._head_size), np.float32)
         for layer, (keys, values) in enumerate(zip(self.keys, self.values, strict=True)):
-            block[layer, 0] = keys[slot, :, :, start:stop].swapaxes(1, 2)
+            block[layer, 0] = keys[slot, :, start:stop]
             block[layer, 1] = values[slot, :, start:stop]
         return block
 
@@ -58,7 +57,7 @@ class SlotCache:
         stop = start + block.shape[3]
         self._used = max(self._used, slot + 1)
         for keys, values, (new_keys, new_values) in zip(self.keys, self.values, block, strict=True):
-            keys[slot, :, :, start:stop] = new_keys.swapaxes(1, 2)
+            keys[slot, :, start:stop] = new_keys
             values[slot, :, start:stop] = new_values
 
     def store(self, layer: int, slot: int, cells: Ints, keys: Array, values: Array) -> None:
@@ -67,31 +66,28 @@ class SlotCache:
         self._used = max(self._used, slot + requests)
         if requests == 1:
             start = int(cells[0, 0])
-            self.keys[layer][slot, :, :, start : start + tokens] = keys[0].transpose(1, 2, 0)
+            self.keys[layer][slot, :, start : start + tokens] = keys[0].swapaxes(0, 1)
             self.values[layer][slot, :, start : start + tokens] = values[0].swapaxes(0, 1)
             return
         slots = np.arange(slot, slot + requests)[:, None]
-        self.keys[layer][slots, :, :, cells] = keys
+        self.keys[layer][slots, :, cells] = keys
         self.values[layer][slots, :, cells] = values
 
     def move_slot(self, source: int, target: int, length: int) -> None:
         """Copy the first `length` cells of one slot over another's."""
         self._used = max(self._used, target + 1)
         for keys, values in zip(self.keys, self.values, strict=True):
-            keys[target, :, :, :length] = keys[source, :, :, :length]
+            keys[target, :, :length] = keys[source, :, :length]
             values[target, :, :length] = values[source, :, :length]
 
     def gather(self, slot: int, start: int, offsets: Ints) -> None:
         """Let the cells start + offsets follow one another from `start` on: a tree's accepted path, compacted."""
         stop = start + len(offsets)
         for keys, values in zip(self.keys, self.values, strict=True):
-            keys[slot][:, :, start:stop] = keys[slot][:, :, start + offsets]
+            keys[slot][:, start:stop] = keys[slot][:, start + offsets]
             values[slot][:, start:stop] = values[slot][:, start + offsets]
 
-    def _new_keys(self) -> Array:
-        return np.zeros((self._slots, self._kv_heads, self._head_size, self.capacity), np.float32)
-
-    def _new_values(self) -> Array:
+    def _empty(self) -> Array:
         return np.zeros((self._slots, self._kv_heads, self.capacity, self._head_size), np.float32)
 
 

@@ -1,8 +1,4 @@
-"""The arithmetic of the engine in float32 NumPy.
-
-Activations are kept in *columns*: an array of shape [features, tokens], a token a column. That is the layout
-in which a product with few tokens is cheap (see `Linear`), and it needs no transposition between layers.
-"""
+"""The arithmetic of the engine in float32 NumPy. Activations are rows: an array [tokens, features]."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,83 +9,74 @@ Array = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 """Token ids, positions or cells of a cache."""
 
-_UNPACKED_LIMIT = 1_000_000
-"""OpenBLAS multiplies without first repacking the weight while rows x tokens x columns stays below this."""
+_PANEL = 64
+"""Outputs of a panel: as many as keep a core's vector registers busy, and neighbours in memory."""
 
-_WIDE = 64
-"""From this many tokens on, the cost of repacking is spread over enough columns."""
+_UNPACKED_LIMIT = 1_000_000
+"""OpenBLAS multiplies without first repacking the weight while tokens x inputs x outputs stays below this."""
 
 
 class Linear:
-    """A weight of shape [out, in], applied to columns: [in, tokens] -> [out, tokens].
+    """A weight of shape [out, in], applied to rows: [tokens, in] -> [tokens, out].
 
-    With few tokens the time of a general product goes into repacking the weight. Blocks of rows small
-    enough to be multiplied unpacked avoid it: verifying four tokens then costs little more than one.
+    With few tokens most of a general product's time goes into repacking the weight, or into reading it in strides. So
+    it is stored in panels of 64 outputs, each as the product reads it, from the first number to the last, and the
+    products are small enough to be done without repacking: verifying four tokens costs little more than one.
     """
 
     def __init__(self, weight: Array) -> None:
-        self.weight = np.ascontiguousarray(weight, dtype=np.float32)
-        self._blocks: dict[int, Array] = {}
+        self.outputs, self.inputs = weight.shape
+        panels = -(-self.outputs // _PANEL)
+        padded = np.zeros((panels * _PANEL, self.inputs), np.float32)
+        padded[: self.outputs] = weight
+        self.panels = np.ascontiguousarray(padded.reshape(panels, _PANEL, self.inputs).swapaxes(1, 2))
+        """[panels, in, 64]; outputs that only fill the last panel are zero."""
+        self._most = max(2, _UNPACKED_LIMIT // (_PANEL * self.inputs))
 
-    @property
-    def inputs(self) -> int:
-        """Number of input features."""
-        return int(self.weight.shape[1])
-
-    @property
-    def outputs(self) -> int:
-        """Number of output features."""
-        return int(self.weight.shape[0])
-
-    def __call__(self, columns: Array) -> Array:
-        """The product [out, tokens]; `columns` must be C-contiguous to be fast."""
-        tokens = columns.shape[1]
-        if tokens >= _WIDE:
-            return self.weight @ columns
-        blocks = self._blocks.get(tokens)
-        if blocks is None:
-            blocks = self._blocks[tokens] = self._split(tokens)
-        if len(blocks) == 1:
-            return self.weight @ columns
-        product: Array = np.matmul(blocks, columns).reshape(self.weight.shape[0], tokens)
-        return product
-
-    def _split(self, tokens: int) -> Array:
-        """The weight as a view [blocks, rows, in] whose blocks stay below the limit."""
-        rows, columns = self.weight.shape
-        at_most = min(rows, max(1, _UNPACKED_LIMIT // (tokens * columns)))
-        height = next(height for height in range(at_most, 0, -1) if rows % height == 0)
-        return self.weight.reshape(rows // height, height, columns)
+    def __call__(self, rows: Array) -> Array:
+        """The product [tokens, out]."""
+        tokens = len(rows)
+        if tokens == 1:
+            # The product of a matrix with a vector is another kernel, and slower than that of two rows.
+            rows = rows.repeat(2, axis=0)
+        product = np.empty((len(rows), len(self.panels) * _PANEL), np.float32)
+        by_panel = product.reshape(len(rows), -1, _PANEL).swapaxes(0, 1)
+        for start in range(0, tokens, self._most):
+            chunk = slice(start, start + self._most)
+            np.matmul(rows[chunk], self.panels, out=by_panel[:, chunk])
+        return product[:tokens, : self.outputs]
 
 
-def normalized(columns: Array, epsilon: float) -> Array:
-    """RMSNorm of every column, without its gain (the gain is folded into the weight that follows)."""
-    mean_square = np.add.reduce(columns * columns, axis=0)
-    mean_square /= columns.shape[0]
+def normalized(rows: Array, epsilon: float) -> Array:
+    """RMSNorm of every row, without its gain (the gain is folded into the weight that follows)."""
+    mean_square = np.add.reduce(rows * rows, axis=-1, keepdims=True)
+    mean_square /= rows.shape[-1]
     mean_square += epsilon
-    scaled: Array = columns / np.sqrt(mean_square, out=mean_square)
+    scaled: Array = rows / np.sqrt(mean_square, out=mean_square)
     return scaled
 
 
 def gated_silu(gate_and_up: Array) -> Array:
-    """SwiGLU's activation: [2 x inner, tokens] -> silu(first half) x second half, [inner, tokens]."""
-    inner = gate_and_up.shape[0] // 2
-    gate = gate_and_up[:inner]
+    """SwiGLU's activation: [tokens, 2 x inner] -> silu(first half) x second half, [tokens, inner]."""
+    inner = gate_and_up.shape[1] // 2
+    gate = gate_and_up[:, :inner]
+    activated: Array = gate * gate_and_up[:, inner:]
     denominator = np.exp(-gate)
     denominator += 1.0
-    gate /= denominator
-    gate *= gate_and_up[inner:]
-    return gate
+    activated /= denominator
+    return activated
 
 
-def softmax_(scores: Array) -> Array:
-    """Softmax over the last axis, in place."""
+def exponentials_(scores: Array) -> Array:
+    """Softmax over the last axis but for its division: the scores become exponentials, in place; returns their sums."""
     scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    scores /= np.add.reduce(scores, axis=-1, keepdims=True)
-    return scores
+    sums: Array = np.add.reduce(scores, axis=-1, keepdims=True)
+    return sums
 
 
 def softmax(logits: Array) -> Array:
     """Softmax over the last axis."""
-    return softmax_(logits.astype(np.float32, copy=True))
+    likely = logits.astype(np.float32, copy=True)
+    likely /= exponentials_(likely)
+    return likely

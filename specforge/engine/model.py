@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from specforge.engine.attention import Attention, Rotations, Step, rotations
+from specforge.engine.attention import Attention, Step, rotations, turns_of
 from specforge.engine.cache import SlotCache
 from specforge.engine.folder import ModelConfig, Weights, read_config, read_weights, tensor
 from specforge.engine.kernels import Array, Ints, Linear, gated_silu, normalized
@@ -14,7 +14,7 @@ ARCHITECTURES = ("LlamaForCausalLM",)
 
 
 class FeedForward:
-    """SwiGLU with its RMSNorm: hidden [h, tokens] -> what is added to it."""
+    """SwiGLU with its RMSNorm: hidden [tokens, h] -> what is added to it."""
 
     def __init__(self, gate: Array, up: Array, down: Array, gain: Array, epsilon: float) -> None:
         self._gate_up = Linear(np.concatenate([gate, up]) * gain)
@@ -38,9 +38,7 @@ def feed_forward(weights: Weights, prefix: str, config: ModelConfig, flag: str) 
     )
 
 
-def attention(
-    weights: Weights, prefix: str, config: ModelConfig, gain: Array, rotation: Rotations, flag: str
-) -> Attention:
+def attention(weights: Weights, prefix: str, config: ModelConfig, gain: Array, flag: str) -> Attention:
     """The attention under a layer's name; `gain` is that of the norms before it, side by side."""
     queries, keys = config.heads * config.head_size, config.kv_heads * config.head_size
     width = len(gain)
@@ -51,7 +49,6 @@ def attention(
         tensor(weights, f"{prefix}.self_attn.o_proj.weight", (config.hidden, queries), flag),
         heads=config.heads,
         kv_heads=config.kv_heads,
-        rotation=rotation,
     )
 
 
@@ -63,14 +60,14 @@ class Llama:
         self.config = config
         self.positions = positions
         self.embedding = tensor(weights, "model.embed_tokens.weight", (config.vocabulary, config.hidden), flag)
-        rotation = rotations(config.rope, config.head_size, positions, flag)
+        self._rotations = rotations(config.rope, config.head_size, positions, flag)
         self._layers = []
         for layer in range(config.layers):
             prefix = f"model.layers.{layer}"
             gain = tensor(weights, f"{prefix}.input_layernorm.weight", (config.hidden,), flag)
             self._layers.append(
                 (
-                    attention(weights, prefix, config, gain, rotation, flag),
+                    attention(weights, prefix, config, gain, flag),
                     feed_forward(weights, prefix, config, flag),
                 )
             )
@@ -89,27 +86,24 @@ class Llama:
         """An empty cache that fits this model."""
         return SlotCache(self.config.layers, slots, self.config.kv_heads, self.config.head_size)
 
-    def embed(self, tokens: Ints) -> Array:
-        """Embeddings of tokens [t] as columns [hidden, t]."""
-        return np.ascontiguousarray(self.embedding[tokens].T)
-
     def forward(
         self, tokens: Ints, step: Step, cache: SlotCache, capture: Sequence[int] = ()
     ) -> tuple[Array, Array | None]:
         """Run tokens [B x n] through all layers.
 
-        Returns the hidden state before the final norm, [hidden, B x n], and, stacked in the order of layers, the
-        inputs of the layers in `capture`, [len(capture) x hidden, B x n], or None where none is asked for.
+        Returns the hidden state before the final norm, [B x n, hidden], and, side by side in the order of layers, the
+        inputs of the layers in `capture`, [B x n, len(capture) x hidden], or None where none is asked for.
         """
-        hidden = self.embed(tokens)
+        hidden = self.embedding[tokens]
+        turns = turns_of(self._rotations, step)
         captured = []
         for layer, (attend, feed) in enumerate(self._layers):
             if layer in capture:
                 captured.append(hidden.copy())
-            hidden += attend(normalized(hidden, self.config.epsilon), step, cache, layer)
+            hidden += attend(normalized(hidden, self.config.epsilon), step, turns, cache, layer)
             hidden += feed(hidden)
-        return hidden, np.concatenate(captured) if captured else None
+        return hidden, np.concatenate(captured, axis=1) if captured else None
 
     def logits(self, hidden: Array) -> Array:
-        """Logits [tokens, vocabulary] of hidden states before the final norm, [hidden, tokens]."""
-        return np.ascontiguousarray(self._head(normalized(hidden, self.config.epsilon)).T)
+        """Logits [tokens, vocabulary] of hidden states before the final norm, [tokens, hidden]."""
+        return self._head(normalized(hidden, self.config.epsilon))

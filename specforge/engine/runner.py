@@ -44,7 +44,7 @@ class Runner:
             step = Step(request.slot, np.array([start]), start + np.arange(count)[None], np.tri(count, dtype=np.bool_))
             hidden, features = self._target.forward(tokens, step, self._cache, self.drafter.capture)
             if last:
-                logits = self._target.logits(np.ascontiguousarray(hidden[:, -1:]))
+                logits = self._target.logits(hidden[-1:])
                 first = choose(logits[0], self._draw(request, 0, ()))
             following = prompt[start + 1 : start + count + 1] + ([first] if last else [])
             self.drafter.prefill(request, start, np.array(following), features, last)

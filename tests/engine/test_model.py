@@ -85,13 +85,13 @@ def test_captured_states_are_the_inputs_of_the_layers_asked_for(tmp_path: Path) 
     model, weights = load(tmp_path, shape)
     _, captured = model.forward(np.array(TOKENS), causal(0, len(TOKENS)), model.new_cache(1), capture=(0, 2))
     assert captured is not None
-    assert captured.shape == (2 * shape.hidden, len(TOKENS))
-    np.testing.assert_array_equal(captured[: shape.hidden].T, weights["model.embed_tokens.weight"][TOKENS])
+    assert captured.shape == (len(TOKENS), 2 * shape.hidden)
+    np.testing.assert_array_equal(captured[:, : shape.hidden], weights["model.embed_tokens.weight"][TOKENS])
     first_two = tiny.Shape(layers=2)
     below, _ = Llama(
         model.config.__class__(**{**vars(model.config), "layers": first_two.layers}), weights, "", shape.context
     ).forward(np.array(TOKENS), causal(0, len(TOKENS)), model.new_cache(1))
-    np.testing.assert_array_equal(captured[shape.hidden :], below)
+    np.testing.assert_array_equal(captured[:, shape.hidden :], below)
 
 
 def test_llama3_scaling_keeps_high_frequencies_and_divides_low_ones() -> None:

@@ -86,7 +86,7 @@ def test_four_requests_decode_at_more_than_twice_the_rate_of_one(target: Llama) 
 def test_a_draft_step_costs_a_fraction_of_the_targets(target: Llama, folders: tuple[Path, Path]) -> None:
     head = Eagle3Head.load(folders[1], target)
     cache: SlotCache = head.new_cache(8)
-    state = np.ones((DEEP.hidden, 1), np.float32)
+    state = np.ones((1, DEEP.hidden), np.float32)
 
     def draft() -> object:
         return head.logits(head.forward(np.array([7]), state, step(1, 1), cache)).argmax()

@@ -34,10 +34,10 @@ class DraftModel(Protocol):
         """An empty cache that fits it."""
 
     def forward(self, tokens: Ints, features: Array | None, step: Step, cache: SlotCache) -> Array:
-        """Hidden states [hidden, B x n] of tokens [B x n] with the target's or its own states as `features`."""
+        """Hidden states [B x n, hidden] of tokens [B x n] with the target's or its own states as `features`."""
 
     def logits(self, hidden: Array) -> Array:
-        """Logits [t, draft vocabulary] of hidden states [hidden, t]."""
+        """Logits [t, draft vocabulary] of hidden states [t, hidden]."""
 
 
 class AutoregressiveDrafter:
@@ -58,7 +58,7 @@ class AutoregressiveDrafter:
         step = Step(request.slot, np.array([start]), start + np.arange(count)[None], np.tri(count, dtype=np.bool_))
         hidden = self._model.forward(following, features, step, self._cache)
         if last:
-            (request.first_draft,) = self._first_drafts(hidden[:, -1:])
+            (request.first_draft,) = self._first_drafts(hidden[-1:])
 
     def draft(self, requests: Sequence[Request]) -> DraftTree:
         """Go on from each request's first drafts."""
@@ -67,7 +67,7 @@ class AutoregressiveDrafter:
         lengths = np.array([request.filled for request in requests])
         hidden = None
         if self._model.recurrent:
-            hidden = np.stack([first.hidden for first in firsts if first.hidden is not None], axis=1)
+            hidden = np.stack([first.hidden for first in firsts if first.hidden is not None])
         tokens = np.stack([first.tokens for first in firsts])
         if self._topk == 1:
             return self._chain(roots, lengths, tokens[:, 0], hidden)
@@ -83,13 +83,12 @@ class AutoregressiveDrafter:
         tokens = np.array([v.tokens + v.tokens[-1:] * (longest - len(v.tokens)) for v in verdicts])
         if features is not None:
             nodes = np.array([v.path + v.path[-1:] * (longest - len(v.path)) for v in verdicts])
-            columns = nodes + self.nodes * np.arange(len(verdicts))[:, None]
-            features = np.ascontiguousarray(features[:, columns.ravel()])
+            features = features[(nodes + self.nodes * np.arange(len(verdicts))[:, None]).ravel()]
         positions = lengths[:, None] + np.arange(longest)
         step = Step(0, lengths, positions, np.tri(longest, dtype=np.bool_))
         hidden = self._model.forward(tokens.ravel(), features, step, self._cache)
         last = np.arange(len(verdicts)) * longest + ends
-        firsts = self._first_drafts(np.ascontiguousarray(hidden[:, last]))
+        firsts = self._first_drafts(hidden[last])
         for request, first in zip(requests, firsts, strict=True):
             request.first_draft = first
 
@@ -113,8 +112,7 @@ class AutoregressiveDrafter:
         first = np.arange(requests)[:, None]
         for drafted in range(1, self._steps):
             if hidden is not None:
-                width = hidden.shape[1] // requests
-                hidden = np.ascontiguousarray(hidden[:, (first * width + rows).ravel()])
+                hidden = hidden[(first * (len(hidden) // requests) + rows).ravel()]
             # Each of the topk rows sees the cells of its own row, even where its best path began in another: that is
             # how SGLang lays out draft cells, and what a draft's acceptance there is measured with.
             visible = np.tile(np.eye(topk, dtype=np.bool_), drafted)
@@ -131,7 +129,7 @@ class AutoregressiveDrafter:
         return beam.tree(roots, self.nodes)
 
     def _first_drafts(self, hidden: Array) -> list[FirstDraft]:
-        """The first draft step from hidden states [hidden, B]."""
+        """The first draft step from hidden states [B, hidden]."""
         logits = self._model.logits(hidden)
         if self._topk == 1:
             best = logits.argmax(axis=1)[:, None]
@@ -141,7 +139,7 @@ class AutoregressiveDrafter:
             best = largest(probabilities, self._topk)
             likely = np.take_along_axis(probabilities, best, axis=1)
         tokens = self._to_target(best)
-        states = hidden.T.copy() if self._model.recurrent else [None] * len(tokens)
+        states = hidden if self._model.recurrent else [None] * len(tokens)
         return [FirstDraft(*first) for first in zip(tokens, likely, states, strict=True)]
 
     def _to_target(self, tokens: Ints) -> Ints:

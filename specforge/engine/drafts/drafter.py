@@ -29,7 +29,7 @@ class Drafter(Protocol):
     def prefill(self, request: Request, start: int, following: Ints, features: Array | None, last: bool) -> None:
         """Read the prompt's tokens start ... start + n - 1 of a request, as the target just did.
 
-        `following`: the token after each, [n]; `features`: the target's captured states, [f, n];
+        `following`: the token after each, [n]; `features`: the target's captured states, [n, f];
         `last`: whether the prompt ends here.
         """
 
@@ -39,7 +39,7 @@ class Drafter(Protocol):
     def accept(
         self, requests: Sequence[Request], lengths: Ints, verdicts: Sequence[Verdict], features: Array | None
     ) -> None:
-        """Learn the verified tokens. `lengths`: cells filled before them, [B]; `features`: of all nodes, [f, B x D]."""
+        """Learn the verified tokens. `lengths`: cells filled before them, [B]; `features`: of all nodes, [B x D, f]."""
 
     def flush(self) -> None:
         """Forget what other requests taught."""

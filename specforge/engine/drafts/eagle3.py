@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from specforge.engine.attention import Step, rotations
+from specforge.engine.attention import Step, rotations, turns_of
 from specforge.engine.cache import SlotCache
 from specforge.engine.folder import ModelConfig, Weights, read_config, read_weights, tensor
 from specforge.engine.kernels import Array, Ints, Linear, normalized
@@ -37,8 +37,8 @@ class Eagle3Head:
         gains = [
             tensor(weights, f"{layer}.{norm}.weight", (hidden,), FLAG) for norm in ("input_layernorm", "hidden_norm")
         ]
-        rotation = rotations(config.rope, config.head_size, target.positions, FLAG)
-        self._attention = attention(weights, layer, config, np.concatenate(gains), rotation, FLAG)
+        self._rotations = rotations(config.rope, config.head_size, target.positions, FLAG)
+        self._attention = attention(weights, layer, config, np.concatenate(gains), FLAG)
         self._feed = feed_forward(weights, layer, config, FLAG)
         head = _head(config, weights, target)
         self._head = Linear(head * tensor(weights, "norm.weight", (hidden,), FLAG))
@@ -55,21 +55,20 @@ class Eagle3Head:
         return SlotCache(1, slots, self._config.kv_heads, self._config.head_size)
 
     def forward(self, tokens: Ints, features: Array | None, step: Step, cache: SlotCache) -> Array:
-        """`features`: the target's captured states one above another, or this head's own states of the step before."""
+        """`features`: the target's captured states side by side, or this head's own states of the step before."""
         assert features is not None
         epsilon = self._config.epsilon
         hidden = features
-        if self._reduce is not None and len(features) != self._config.hidden:
+        if self._reduce is not None and features.shape[1] != self._config.hidden:
             hidden = self._reduce(features)
-        embedded = np.ascontiguousarray(self._embedding[tokens].T)
-        both = np.concatenate([normalized(embedded, epsilon), normalized(hidden, epsilon)])
-        hidden = hidden + self._attention(both, step, cache, 0)
+        both = np.concatenate([normalized(self._embedding[tokens], epsilon), normalized(hidden, epsilon)], axis=1)
+        hidden = hidden + self._attention(both, step, turns_of(self._rotations, step), cache, 0)
         hidden += self._feed(hidden)
         return hidden
 
     def logits(self, hidden: Array) -> Array:
         """Logits over the draft vocabulary, [t, draft vocabulary]."""
-        return np.ascontiguousarray(self._head(normalized(hidden, self._config.epsilon)).T)
+        return self._head(normalized(hidden, self._config.epsilon))
 
 
 def captured_layers(config: ModelConfig, layers: int) -> tuple[int, ...]:
