@@ -14,8 +14,8 @@ class SlotCache:
     """One contiguous run of cells per running request and layer.
 
     `keys[layer]` and `values[layer]` have the shape [slots, kv heads, capacity, head size]. Running requests hold the
-    slots 0 ... B-1, so that a batch is a view and nothing is gathered. The capacity grows by doubling; memory that no request has reached
-    is never touched.
+    slots 0 ... B-1, so that a batch is a view and nothing is gathered. The capacity grows by doubling; memory that no
+    request has reached is never touched.
     """
 
     def __init__(self, layers: int, slots: int, kv_heads: int, head_size: int) -> None:

@@ -49,10 +49,11 @@ class Linear:
 
 def normalized(rows: Array, epsilon: float) -> Array:
     """RMSNorm of every row, without its gain (the gain is folded into the weight that follows)."""
-    mean_square = np.add.reduce(rows * rows, axis=-1, keepdims=True)
-    mean_square /= rows.shape[-1]
-    mean_square += epsilon
-    scaled: Array = rows / np.sqrt(mean_square, out=mean_square)
+    scale = np.add.reduce(rows * rows, axis=-1, keepdims=True)
+    scale /= rows.shape[-1]
+    scale += epsilon
+    np.sqrt(scale, out=scale)
+    scaled: Array = np.divide(rows, scale)
     return scaled
 
 

@@ -14,7 +14,7 @@ from specforge.engine.model import Llama
 from specforge.engine.request import Request
 from specforge.engine.sampling import Draw, choose
 from specforge.engine.tree import DraftTree
-from specforge.engine.verify import Verdict, walk
+from specforge.engine.verify import Verdict, View, walk
 
 _CHUNK = 256
 """Prompt tokens a forward pass reads at most: bounds the memory of attention scores."""
@@ -56,15 +56,11 @@ class Runner:
         lengths = np.array([request.filled for request in batch])
         self._reserve(int(lengths.max()) + self.drafter.scratch)
         tree = self.drafter.draft(batch)
-        step = Step(0, lengths, lengths[:, None] + tree.depths, tree.visible)
-        hidden, features = self._target.forward(tree.tokens.ravel(), step, self._cache, self.drafter.capture)
-        logits = self._target.logits(hidden).reshape(*tree.tokens.shape, -1)
-        verdicts = self._verify(batch, tree, logits)
-        for slot, verdict in enumerate(verdicts):
-            # A path that is a chain from the root lies in order already.
-            if verdict.path[-1] != verdict.correct:
-                self._cache.gather(slot, int(lengths[slot]), np.array(verdict.path))
-        self.drafter.accept(batch, lengths, verdicts, features)
+        view = View(self._target, self._cache, self.drafter.capture, lengths, tree)
+        verdicts = [self._walk(row, request, tree, view) for row, request in enumerate(batch)]
+        for row, verdict in enumerate(verdicts):
+            view.settle(row, verdict.path)
+        self.drafter.accept(batch, lengths, verdicts, view.features)
         return verdicts
 
     def release(self, request: Request) -> None:
@@ -82,19 +78,15 @@ class Runner:
         self.prefixes.clear()
         self.drafter.flush()
 
-    def _verify(self, batch: Sequence[Request], tree: DraftTree, logits: Array) -> list[Verdict]:
-        """Walk each request's tree; logits [B, D, vocabulary]."""
-        greedy = logits.argmax(axis=-1)
-        verdicts = []
-        for row, request in enumerate(batch):
+    def _walk(self, row: int, request: Request, tree: DraftTree, view: View) -> Verdict:
+        """The path that the target takes through one request's tree."""
 
-            def token_after(node: int, drafts: list[int], row: int = row, request: Request = request) -> int:
-                if request.params.plain:
-                    return int(greedy[row, node])
-                return choose(logits[row, node], self._draw(request, request.output_length + len(drafts), drafts))
+        def token_after(node: int, drafts: list[int]) -> int:
+            if request.params.plain:
+                return view.greedy(row, node)
+            return choose(view.logits(row, node), self._draw(request, request.output_length + len(drafts), drafts))
 
-            verdicts.append(walk(tree.tokens[row], tree.parents[row], token_after))
-        return verdicts
+        return walk(tree.tokens[row], tree.parents[row], token_after)
 
     def _draw(self, request: Request, index: int, drafts: Sequence[int]) -> Draw:
         """The choice of output token `index`, after `drafts` that are accepted but not committed."""

@@ -14,14 +14,14 @@ def test_a_chain_sees_all_that_goes_before() -> None:
 
 
 def test_a_node_sees_its_ancestors_and_itself() -> None:
-    tree = DraftTree(np.zeros((1, 5), int), np.array([[-1, 0, 0, 2, 1]]))
+    tree = DraftTree.of(np.zeros((1, 5), int), np.array([[-1, 0, 0, 2, 1]]))
     expected = [[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 0, 1, 0, 0], [1, 0, 1, 1, 0], [1, 1, 0, 0, 1]]
     np.testing.assert_array_equal(tree.visible[0], np.array(expected, bool))
     np.testing.assert_array_equal(tree.depths, [[0, 1, 1, 2, 2]])
 
 
 def test_an_unconnected_node_sees_itself_alone() -> None:
-    tree = DraftTree(np.zeros((1, 3), int), np.array([[-1, 0, -1]]))
+    tree = DraftTree.of(np.zeros((1, 3), int), np.array([[-1, 0, -1]]))
     np.testing.assert_array_equal(tree.visible[0, 2], [False, False, True])
 
 

@@ -14,7 +14,7 @@ from specforge.engine.cache import SlotCache
 from specforge.engine.drafts.first_draft import FirstDraft
 from specforge.engine.kernels import Array, Ints, softmax
 from specforge.engine.request import Request
-from specforge.engine.tree import Beam, DraftTree, chain, largest
+from specforge.engine.tree import Beam, DraftTree, chain, largest, picked
 from specforge.engine.verify import Verdict
 
 
@@ -122,7 +122,7 @@ class AutoregressiveDrafter:
             likely = softmax(self._model.logits(state))
             best = largest(likely, topk)
             kept, rows = beam.grow(
-                np.take_along_axis(likely, best, axis=1).reshape(requests, topk, topk),
+                picked(likely, best).reshape(requests, topk, topk),
                 self._to_target(best).reshape(requests, topk, topk),
             )
             hidden = state if self._model.recurrent else None

@@ -92,7 +92,7 @@ class NgramDrafter:
             tokens[row, 0] = request.tokens[-1]
             for node, (parent, token) in enumerate(drafts, start=1):
                 tokens[row, node], parents[row, node] = token, parent
-        return DraftTree(tokens, parents)
+        return DraftTree.of(tokens, parents)
 
     def accept(
         self, requests: Sequence[Request], lengths: Ints, verdicts: Sequence[Verdict], features: Array | None
