@@ -181,6 +181,14 @@ def _add_to(add_option: Callable[..., Any]) -> None:
     add("--name", default=None, help="name of the run, part of its file's name")
     add("--note", default=None, help="free text kept in the record")
     add("--output-dir", default="results", metavar="DIR", help="where records, rows and logs go (default: ./results)")
+    add(
+        "--resume",
+        default=None,
+        metavar="RUN",
+        help="goes on with a run that was cut off: its JSON, or the folder beside it. Only cells that are missing, "
+        "failed or partial are measured, into the same record",
+    )
+    add("--report", default=None, metavar="FILE", help="write one HTML page of the run when it ends")
 
 
 def any_given(config: pytest.Config) -> bool:
