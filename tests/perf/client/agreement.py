@@ -1,10 +1,11 @@
 """Whether ``specforge benchmark`` and SGLang's own benchmark agree about a server that runs.
 
     python tests/perf/client/agreement.py --base-url URL --sglang PYTHON --tokenizer FOLDER
-        [--dataset gsm8k --samples] [--num-prompts N] [--max-new-tokens N] [--concurrency N] [--repeats 5]
+        [--dataset gsm8k --samples] [--num-prompts N] [--max-new-tokens N] [--concurrency N] [--repeats 12]
 
-Both send the same prompts in the same order, with the same limits and as many in flight, in turns; printed are both
-throughputs of each repeat, the median of their ratios, and the acceptance lengths. SGLang's benchmark prints the
+Both send the same prompts in the same order, with the same limits and as many in flight, in turns, each first in every
+other repeat; printed are both throughputs of each repeat, the median of their ratios with an interval that holds the
+true one with 95 % (of ranks, so that a disturbed run weighs no more than another), and the acceptance lengths. SGLang's benchmark prints the
 average that the server itself keeps over its latest decode steps, where the first token of an answer does not count;
 so it is compared with ``acceptance_length_decode``.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -38,7 +40,7 @@ def specforge(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def sglang(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """The result of one run of SGLang's benchmark over the prompts of the record before it."""
+    """The result of one run of SGLang's benchmark over the prompts of the latest record."""
     rows = [json.loads(line) for line in (folder / "record.rows.jsonl").read_text(encoding="utf-8").splitlines()]
     by_id = {row["row_id"]: row["messages"] for row in rows}
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
@@ -87,15 +89,16 @@ def main() -> None:
     parser.add_argument("--num-prompts", type=int, default=20)
     parser.add_argument("--max-new-tokens", type=int, default=128)
     parser.add_argument("--concurrency", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=12)
     given = parser.parse_args()
     ratios = []
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        for _ in range(given.repeats):
-            record = specforge(given, folder)
-            result = sglang(given, folder)
-            metrics = record["metrics"]
+        specforge(given, folder)
+        for repeat in range(given.repeats):
+            result = sglang(given, folder) if repeat % 2 else None
+            metrics = specforge(given, folder)["metrics"]
+            result = result or sglang(given, folder)
             ratios.append(metrics["output_throughput"] / result["output_throughput"])
             print(
                 f"throughput {metrics['output_throughput']:.2f} and {result['output_throughput']:.2f} tok/s, "
@@ -106,7 +109,17 @@ def main() -> None:
                 f"{metrics['acceptance_length_decode']}, and {result['accept_length']}",
                 flush=True,
             )
-    print(f"median ratio of throughputs: {statistics.median(ratios):.3f}")
+    low, high = interval(sorted(ratios))
+    print(f"median ratio of throughputs: {statistics.median(ratios):.3f}, 95 % interval {low:.3f} to {high:.3f}")
+
+
+def interval(ordered: list[float]) -> tuple[float, float]:
+    """The 95 % interval of the median: the innermost two of the ordered values that hold it so often (binomial)."""
+    count, outside, rank = len(ordered), 0.0, 0
+    while (outside := outside + math.comb(count, rank) / 2**count) <= 0.025:
+        rank += 1
+    at = max(rank - 1, 0)
+    return ordered[at], ordered[count - 1 - at]
 
 
 if __name__ == "__main__":
