@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,6 +51,8 @@ class Load:
         rounds: measured rounds.
         sampling, limits: what each request states.
         flush: whether the server's cache is flushed before each round.
+        kept_rounds: rounds that were measured before, and are not again.
+        first_attempt: the number of a round's first measurement; rows of lower ones are there already.
     """
 
     prompts: Sequence[PreparedPrompt]
@@ -62,6 +64,8 @@ class Load:
     sampling: Sampling
     limits: Limits
     flush: bool = True
+    kept_rounds: Collection[int] = ()
+    first_attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +128,15 @@ async def measure_rounds(connection: Connection, load: Load, sink: Sink, crew: C
     Raises:
         ServerError: the server refused to flush.
     """
-    for batch in range(load.warmup_batches):
+    wanted = [round_index for round_index in range(load.rounds) if round_index not in load.kept_rounds]
+    for batch in range(load.warmup_batches if wanted else 0):
         await crew.warm_up(batch)
-    for round_index in range(load.rounds):
-        for attempt in range(2):
+    for round_index in wanted:
+        for attempt in (load.first_attempt, load.first_attempt + 1):
             if load.flush:
                 await asyncio.to_thread(connection.control.flush_cache)
             times, failed = await crew.round(round_index, attempt)
-            if times.usable or attempt == 1:
+            if times.usable or attempt > load.first_attempt:
                 break
             sink.round_again(round_index)
         sink.round_over(round_index, times)

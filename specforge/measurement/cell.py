@@ -20,6 +20,7 @@ from specforge.load.schedule import ClosedLoop, OpenLoop, Schedule
 from specforge.load.selfwatch import SelfWatch
 from specforge.matrix import BenchmarkSpec
 from specforge.measurement.collector import Collector
+from specforge.measurement.earlier import Earlier
 from specforge.measurement.goodput import Goodput
 from specforge.measurement.processes import run_shared_load
 from specforge.measurement.progress import Progress
@@ -56,6 +57,7 @@ class CellPlan:
         goodput: limits that a good request keeps; None where none is asked for.
         processes: client processes that share the load.
         warmup_batches: before the first round; None for two after a launch (kernels compile), else one.
+        earlier: what a measurement that was cut off left in ``rows_path``; None where there was none.
     """
 
     config: Mapping[str, Any]
@@ -74,6 +76,7 @@ class CellPlan:
     goodput: Goodput | None = None
     processes: int = 1
     warmup_batches: int | None = None
+    earlier: Earlier | None = None
 
 
 PreparedPrompts = dict[str, list[PreparedPrompt]]
@@ -93,6 +96,7 @@ def measure_cell(target: Target, plan: CellPlan, progress: Progress, prepared_be
     prompts: list[PreparedPrompt] = []
     status, reason = "ok", None
     verdicts: Verdicts = {}
+    earlier = plan.earlier
     limits = Limits(plan.max_new_tokens, target.capabilities.max_model_len, plan.largest_tree)
     try:
         target.check_alive()
@@ -108,7 +112,12 @@ def measure_cell(target: Target, plan: CellPlan, progress: Progress, prepared_be
             sampling=plan.sampling,
             limits=limits,
             flush=target.can_flush,
+            kept_rounds=earlier.attempts if earlier is not None else (),
+            first_attempt=earlier.next_attempt if earlier is not None else 0,
         )
+        if earlier is not None:
+            earlier.restore(prompts, collector)
+            progress.restart(len(collector.prompts))
         _run(target, plan, load, collector, self_watch, progress)
         target.cells_measured += 1
     except ServerError as error:
@@ -136,6 +145,7 @@ def measure_cell(target: Target, plan: CellPlan, progress: Progress, prepared_be
         requests=_requests(collector, plan.benchmark.prompts),
         environment={
             **plan.environment,
+            **({"resumed": earlier.as_record(plan.rounds)} if earlier is not None else {}),
             "template_hash": _template_hash(target, plan.sampling, reason),
             "max_model_len": target.capabilities.max_model_len,
             "route": target.capabilities.wire.route.value,

@@ -68,6 +68,10 @@ class Collector:
     def outcome(self, outcome: Outcome, attempt: int) -> None:
         """Keeps one prompt of a round."""
         self._rows.write(outcome, attempt)
+        self.again(outcome, attempt)
+
+    def again(self, outcome: Outcome, attempt: int) -> None:
+        """Keeps one prompt of a round whose row is on disk already."""
         self.counting_attempt[outcome.round_index] = attempt
         timings = [_timings(reply) for reply in outcome.replies]
         for reply, timing in zip(outcome.replies, timings, strict=True):

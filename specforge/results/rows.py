@@ -3,7 +3,8 @@
 A line holds ``row_id, index, round, attempt, status, error, retries, clamped, category, messages, followups, turns``
 and, once the cell is scored, ``score``. ``turns`` has one object an answered turn: ``text, reasoning, finish_reason,
 output_ids, prompt_tokens, output_tokens, cached_tokens, verify_steps, correct_drafts, proposed_drafts, histogram,
-latency, ttft``.
+latency, ttft`` (s), and the readings of one clock (s) that a round's window follows from: ``sent_at``,
+``first_token_at`` (null unless streamed), ``ended_at``; ``server_latency`` is the server's own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # comparing and reporting read rows, and need no HTTP client 
     from specforge.load.conversation import Outcome
 
 Row = dict[str, Any]
+_BLOCK = 2**20  # bytes read at a time
 
 
 def reply_fields(reply: Reply) -> dict[str, Any]:
@@ -44,6 +46,10 @@ def reply_fields(reply: Reply) -> dict[str, Any]:
         "histogram": None if spec is None else spec.histogram,
         "latency": reply.latency,
         "ttft": ttft,
+        "sent_at": reply.sent_at,
+        "first_token_at": reply.first_token_at,
+        "ended_at": reply.ended_at,
+        "server_latency": reply.server_latency,
     }
 
 
@@ -123,6 +129,22 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise RecordError(f"{path}: {error.strerror}") from error
 
 
+def drop_cut_line(path: Path) -> bool:
+    """Cuts off a last line that was not written to its end; whether there was one."""
+    with path.open("rb+") as file:
+        end = kept = file.seek(0, os.SEEK_END)
+        while kept:
+            start = max(0, kept - _BLOCK)
+            file.seek(start)
+            newline = file.read(kept - start).rfind(b"\n")
+            if newline >= 0:
+                kept = start + newline + 1
+                break
+            kept = start
+        file.truncate(kept)
+    return kept < end
+
+
 def rewrite(path: Path, change: Callable[[Row], Row | None]) -> None:
     """Replaces a rows file by what ``change`` makes of each row (None drops it), atomically."""
     replacement = path.with_name(path.name + ".new")
@@ -140,6 +162,6 @@ def sha256_of(path: Path) -> str:
     """The file's hash, hex."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(2**20):
+        while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
