@@ -10,7 +10,7 @@ its rows stay in the file as superseded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,8 +81,13 @@ def read_earlier(path: Path, prompts: Sequence[Prompt], rounds: int) -> Earlier 
     Raises:
         RecordError: a line is no row, or the rows are of other prompts.
     """
-    if not path.is_file():
-        return None
+    try:
+        return _read(path, prompts, rounds) if path.is_file() else None
+    except RecordError as error:
+        raise RecordError(f"--resume: {error}; without that file the cell is measured anew") from None
+
+
+def _read(path: Path, prompts: Sequence[Prompt], rounds: int) -> Earlier | None:
     cut_line = drop_cut_line(path)
     asked = {prompt.row_id: prompt for prompt in prompts}
     whole, spoilt = Counter[tuple[int, int]](), set[tuple[int, int]]()
@@ -113,16 +118,12 @@ def _check_same(path: Path, row: Row, prompt: Prompt | None) -> None:
         and tuple(row["followups"]) == prompt.followups
     )
     if not same:
-        raise RecordError(
-            f"--resume: {path}: its rows are of other prompts than are asked now (the first is {row['row_id']})"
-        )
+        raise RecordError(f"{path}: its rows are of other prompts than are asked now (the first is {row['row_id']})")
 
 
 def _outcome(row: Row, prepared: PreparedPrompt) -> Outcome:
     replies = [_reply(turn) for turn in row["turns"]]
-    return Outcome(
-        prepared, row["round"], replies, row["status"], row["error"], row["retries"], clamped=row["clamped"]
-    )
+    return Outcome(prepared, row["round"], replies, row["status"], row["error"], row["retries"], clamped=row["clamped"])
 
 
 def _reply(turn: Mapping[str, Any]) -> Reply:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from specforge.plugin.fixtures import benchmark_spec, measure_cell, specforge_server
-from specforge.plugin.options import add_options, any_given
+from specforge.plugin.junit import register_junit
+from specforge.plugin.options import add_options, any_given, option
 from specforge.plugin.parallel import register
 from specforge.plugin.parametrize import generate_cells
 from specforge.plugin.replay import add_clocks
@@ -33,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         check(config)
     register(config)
+    register_junit(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -40,8 +42,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     generate_cells(metafunc)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives each cell the clock that pytest-benchmark is to read."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the cells that ``--resume`` keeps, and gives each other one pytest-benchmark's clock."""
+    if option(config, "resume"):
+        from specforge.plugin.session import leave_out_kept
+
+        leave_out_kept(config, items)
     add_clocks(items)
 
 

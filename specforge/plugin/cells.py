@@ -9,6 +9,7 @@ import pytest
 from specforge.errors import SpecForgeError
 from specforge.matrix import BenchmarkSpec
 from specforge.measurement.cell import INTERRUPTED, CellPlan, measure_cell
+from specforge.measurement.earlier import read_earlier
 from specforge.plugin.entries import CellEntry
 from specforge.plugin.parallel.worker import send
 from specforge.plugin.replay import CLOCK, replay
@@ -61,6 +62,7 @@ def measure_item(item: pytest.Item, server: ServerOfRun, spec: BenchmarkSpec, be
 def _plan(run: Run, server: ServerOfRun, spec: BenchmarkSpec) -> CellPlan:
     settings = run.settings
     drawn = run.benchmarks.of(spec)
+    rows_path = run.files.rows_path(str(server.config), str(spec))
     return CellPlan(
         config=run.record_config(server.config, server.server),
         spec=spec,
@@ -72,7 +74,8 @@ def _plan(run: Run, server: ServerOfRun, spec: BenchmarkSpec) -> CellPlan:
         rounds=run.rounds,
         scorer=run.scorers.of(drawn.name),
         unscored=run.scorers.why_none(drawn.name),
-        rows_path=run.files.rows_path(str(server.config), str(spec)),
+        rows_path=rows_path,
+        earlier=read_earlier(rows_path, drawn.prompts, run.rounds) if run.goes_on else None,
         environment=run.environment(server.server, drawn),
     )
 

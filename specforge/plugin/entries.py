@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from specforge.errors import RecordError
+from specforge.results.load import checked
 from specforge.results.record import CellRecord
+
+ASKED = "asked"
+"""Under which name a run's JSON says what was asked of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +59,35 @@ class CellEntry:
         return metadata
 
 
-class RunDocument:
-    """Makes the run's JSON: pytest-benchmark's document, with the cells that have no measured round beside it."""
+def entries_of(document: Mapping[str, Any], path: Path) -> list[CellEntry]:
+    """The cells of a run's JSON, as :class:`RunDocument` was given them.
 
-    def __init__(self, config: pytest.Config) -> None:
+    Raises:
+        RecordError: the document of ``path`` is damaged.
+    """
+    entries = []
+    try:
+        for one in (*document["benchmarks"], *document["unmeasured"]):
+            record = checked(one["extra_info"], path, f"the record of {one['name']}")
+            param = one["name"].partition("[")[2].removesuffix("]")
+            durations = tuple(one["stats"]["data"]) if "stats" in one else ()
+            names = (one["name"], one["fullname"], record["benchmark"]["spec"], param, one.get("params") or {})
+            entries.append(CellEntry(*names, record, durations))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RecordError(f"{path}: damaged, or not the JSON of a run: {error!r}") from None
+    return entries
+
+
+class RunDocument:
+    """Makes the run's JSON: pytest-benchmark's document, with the cells that have no measured round beside it.
+
+    Args:
+        asked: what is asked of the run; see :func:`specforge.plugin.resume.asked_of`.
+    """
+
+    def __init__(self, config: pytest.Config, asked: Mapping[str, Any]) -> None:
         self._config = config
+        self._asked = asked
         self.machine_info = config.hook.pytest_benchmark_generate_machine_info(config=config)
         self._commit_info = config.hook.pytest_benchmark_generate_commit_info(config=config)
 
@@ -70,6 +100,7 @@ class RunDocument:
             machine_info=self.machine_info,
             commit_info=self._commit_info,
         )
+        document[ASKED] = self._asked
         document["unmeasured"] = [
             {"name": entry.name, "fullname": entry.fullname, "extra_info": entry.record}
             for entry in entries

@@ -41,6 +41,15 @@ def default_rounds(fail_on: Sequence[str] | None) -> int:
     return SPEED_ROUNDS if any(not tolerance.metric.design.by_prompt for tolerance in tolerances) else 1
 
 
+def measured_rounds(rounds: int | None, fail_on: Sequence[str] | None) -> int:
+    """The rounds that a run measures of each cell, by the values of ``--rounds`` and ``--fail-on``.
+
+    Raises:
+        UsageError: a tolerance is wrong.
+    """
+    return rounds or default_rounds(fail_on)
+
+
 def read_gate(get: Callable[[str], Any], compare: str | bool | None, storage: str) -> GatePlan:
     """Reads the gate's options; the saved run is read before this run is saved, so that ``last`` isn't this one.
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from specforge.errors import SpecForgeError
 from specforge.plugin.entries import CellEntry, RunDocument
-from specforge.plugin.gate import GatePlan, read_gate
+from specforge.plugin.gate import GatePlan, measured_rounds, read_gate
 from specforge.plugin.options import option
+from specforge.plugin.resume import Resumed, asked_of, cell_ids
+from specforge.plugin.state import settings_of
 from specforge.results.cell import Cell
 from specforge.results.compare import compare_runs
 from specforge.results.load import SavedRun, load_run
@@ -51,8 +53,14 @@ class References:
 class Ledger:
     """Keeps a run's cells.
 
+    They stand in the matrix's order, whatever order they come in.
+
     Args:
-        order: where each test's cell stands, by node id; other cells stand in the order in which they come.
+        resumed: the run that goes on; None for a new one.
+
+    Attributes:
+        measured: the names of the tests whose cells were measured in this session.
+        gate_lines, report_line: what the end of the run has to say of the gate and of ``--report``.
     """
 
     def __init__(
@@ -60,19 +68,28 @@ class Ledger:
         config: pytest.Config,
         files: RunFiles,
         references: References,
-        order: Mapping[str, int] | None = None,
+        resumed: Resumed | None = None,
     ) -> None:
+        settings = settings_of(config)
+        rounds = measured_rounds(settings.rounds, option(config, "fail_on"))
         self.files = files
-        self.entries: list[CellEntry] = []
+        self.resumed = resumed
+        self.entries: list[CellEntry] = list(resumed.entries) if resumed is not None else []
+        self.measured: set[str] = set()
         self.gate_lines: list[str] = []
+        self.report_line: str | None = None
+        self._config = config
         self._references = references
-        self._order = order or {}
-        self._document = RunDocument(config)
+        self._order = {cell: at for at, cell in enumerate(cell_ids(settings))}
+        self._document = RunDocument(config, asked_of(settings, rounds))
+        self.warnings = resumed.warnings(settings, rounds, self._document.machine_info) if resumed is not None else []
+        self.files.write(self._document.of(self.entries))  # what is asked is known from now on, whatever happens
 
     def add(self, entry: CellEntry) -> None:
         """Keeps a cell, relates it to the baseline's, and rewrites the run's file."""
-        self.entries.append(entry)
-        self.entries.sort(key=lambda one: self._order.get(one.fullname, len(self._order)))
+        self.measured.add(entry.name)
+        self.entries = [one for one in self.entries if one.name != entry.name] + [entry]
+        self.entries.sort(key=lambda one: self._order.get(one.param, len(self._order)))
         records = [one.record for one in self.entries]
         add_speedup(records)
         # Rows are read for the new cell and the baselines only, not for all cells after each.
@@ -82,21 +99,33 @@ class Ledger:
     def _add_lossless(self, records: Sequence[CellRecord]) -> None:
         add_lossless(records, self.files.json_path.parent, self._references.lossless)
 
+    def enter(self) -> None:
+        """Makes the cells those that pytest-benchmark saves and compares."""
+        benchmarks = self._config._benchmarksession.benchmarks  # type: ignore[attr-defined]
+        benchmarks[:] = [entry.metadata() for entry in self.entries if entry.durations]
+
+    def saved(self, label: str) -> SavedRun:
+        """The run as it would be read from its file."""
+        records = [entry.record for entry in self.entries]
+        return SavedRun(label, records, self.files.json_path.parent, self._document.machine_info)
+
     def finish(self) -> bool:
         """Completes the records and holds them against the saved run; whether the session is to fail for it."""
         if not self.entries:
+            self.files.json_path.unlink(missing_ok=True)  # a run without a cell is none
             return False
         records = [entry.record for entry in self.entries]
         # A baseline may have come after the cells that it is the baseline of.
-        if any(record["metrics"]["lossless"] is None and not Cell(record).is_target_only for record in records):
+        if self.resumed is not None or any(
+            record["metrics"]["lossless"] is None and not Cell(record).is_target_only for record in records
+        ):
             self._add_lossless(records)
         self.files.write(self._document.of(self.entries))
         gate = self._references.gate
         if gate.base is None:
             return False
-        this = SavedRun("this run", records, self.files.json_path.parent, self._document.machine_info)
         try:
-            comparison = compare_runs(gate.base, [this], gate.tolerances)[0]
+            comparison = compare_runs(gate.base, [self.saved("this run")], gate.tolerances)[0]
         except SpecForgeError as error:
             self.gate_lines = [f"gate: {error}"]
             return True

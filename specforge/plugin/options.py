@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -14,44 +14,83 @@ from specforge.scoring.sandbox.settings import KINDS, SandboxSettings
 PREFIX = "specforge_"
 """What the options' destinations start with, so that they don't meet another plugin's."""
 
-_EPILOG = """\
-speculative decoding benchmarks. Paths go before the options that take lists. Examples:
+_TITLE = """\
+speculative decoding benchmarks
 
-  pytest bench_tests --model-path MODEL --speculative-draft-model-path DRAFT
-      --config-list 1,0,0,0 1,3,1,4 --benchmark-list mtbench gsm8k:5 ceval:5:accountant
-  pytest bench_tests --base-url http://127.0.0.1:30000 --config-list 8,0,0,0 --benchmark-list gsm8k:200
-  pytest bench_tests                      (no model and no server: the embedded engine on sample data)
-"""
+Paths go before the options that take lists. Examples:
+
+  pytest bench_tests            # no model, no server: the embedded engine on sample data
+
+  pytest bench_tests --model-path MODEL --speculative-draft-model-path DRAFT \\
+    --config-list 1,0,0,0 1,3,1,4 --benchmark-list mtbench gsm8k:5 ceval:5:accountant
+
+  pytest bench_tests --base-url http://127.0.0.1:30000 \\
+    --config-list 8,0,0,0 --benchmark-list gsm8k:200
+
+  pytest bench_tests --matrix nightly.toml --dry-run
+
+Options"""  # pytest puts a colon behind it, and has no other place for examples
+
+_Add = Callable[..., None]
+_LIST: dict[str, Any] = {"nargs": "+", "action": "extend", "default": None}
 
 
 def add_options(parser: pytest.Parser) -> None:
     """Adds every option of the harness to pytest's parser."""
-    _add_to(parser.getgroup("specforge", _EPILOG).addoption)
+    add_all = parser.getgroup("specforge", _TITLE).addoption
+    for add_section in _SECTIONS.values():
+        add_section(_named(add_all))
 
 
-def _add_to(add_option: Callable[..., Any]) -> None:
-    """Hands every option to a function with the arguments of :meth:`argparse.ArgumentParser.add_argument`."""
+def argument_parser(**settings: Any) -> argparse.ArgumentParser:
+    """A parser of the harness's options alone, a group a section, with the settings of an ``ArgumentParser``."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, **settings)
+    for title, add_section in _SECTIONS.items():
+        add_section(_named(parser.add_argument_group(title).add_argument))
+    return parser
+
+
+def _named(add_option: Callable[..., Any]) -> _Add:
+    """Adds an option under a destination of its own, to whatever has the arguments of ``add_argument``."""
 
     def add(*names: str, help: str, **kwargs: Any) -> None:
-        kwargs["dest"] = PREFIX + names[0].lstrip("-").replace("-", "_")
-        add_option(*names, help=help, **kwargs)
+        plain = names[0].lstrip("-").replace("-", "_")
+        if kwargs.get("action", "store") == "store" and "choices" not in kwargs:
+            kwargs.setdefault("metavar", plain.rpartition("_")[2].upper())
+        add_option(*names, help=help, dest=PREFIX + plain, **kwargs)
 
-    def add_list(name: str, help: str, metavar: str) -> None:
-        add(name, nargs="+", action="extend", default=None, metavar=metavar, help=help)
+    return add
 
-    # --- the matrix
-    add_list(
+
+def _add_matrix(add: _Add) -> None:
+    add(
         "--config-list",
-        "configurations batch-size,num-steps,topk,num-draft-tokens; b,0,0,0 is the target alone, b,0,0,D is for "
+        **_LIST,
+        metavar="CONFIG",
+        help="configurations batch-size,num-steps,topk,num-draft-tokens; b,0,0,0 is the target alone, b,0,0,D is for "
         f"algorithms without steps (NGRAM). Default: {' '.join(DEFAULT_CONFIGS)}",
-        "CONFIG",
     )
-    add_list(
+    add(
         "--benchmark-list",
-        f"benchmarks name[:num-prompts[:subset,...]]. Default: {' '.join(DEFAULT_BENCHMARKS)}",
-        "BENCHMARK",
+        **_LIST,
+        metavar="BENCHMARK",
+        help=f"benchmarks name[:num-prompts[:subset,...]]. Default: {' '.join(DEFAULT_BENCHMARKS)}",
     )
-    # --- the server
+    add(
+        "--matrix",
+        default=None,
+        metavar="FILE",
+        help="TOML or YAML with any of these options by their long names, and a table [benchmark.NAME] for one "
+        "benchmark's num-prompts, subset and max-new-tokens; or the JSON of a run, to repeat it. The command line wins",
+    )
+    add(
+        "--dry-run",
+        action="store_true",
+        help="say what would be measured and started, and how many requests that is; start and write nothing",
+    )
+
+
+def _add_server(add: _Add) -> None:
     add("--model-path", "--model", default=None, metavar="MODEL", help="model folder or Hub id to launch SGLang with")
     add(
         "--speculative-algorithm",
@@ -103,15 +142,17 @@ def _add_to(add_option: Callable[..., Any]) -> None:
     add("--trust-remote-code", action="store_true", help="let the server run code from the model's repository")
     add("--disable-radix-cache", action="store_true", help="serve without the prefix cache")
     add("--server-args", default=None, metavar="'FLAGS'", help="any other SGLang flags, untouched; they win")
-    # --- the requests
+
+
+def _add_requests(add: _Add) -> None:
     add("--num-prompts", type=int, default=None, metavar="N", help="prompts of the benchmarks that name no number")
     add(
         "--max-new-tokens",
-        type=int,
         default=None,
         metavar="N",
-        help="token limit of an answer (default: the dataset's)",
+        help="token limit of an answer, or NAME=N,... for single benchmarks (default: the dataset's)",
     )
+    add("--few-shot", type=int, default=None, metavar="N", help="worked examples in a prompt (default: the dataset's)")
     add("--temperature", type=float, default=None, help="sampling temperature (default: 0)")
     add("--top-p", type=float, default=None, help="nucleus sampling (default: 1)")
     add("--top-k", type=int, default=None, help="top-k sampling (default: -1, off)")
@@ -131,7 +172,9 @@ def _add_to(add_option: Callable[..., Any]) -> None:
     add(
         "--request-timeout", type=float, default=3600.0, metavar="SECONDS", help="limit for one request (default: 3600)"
     )
-    # --- the data
+
+
+def _add_data(add: _Add) -> None:
     add(
         "--dataset-path",
         action="append",
@@ -140,7 +183,9 @@ def _add_to(add_option: Callable[..., Any]) -> None:
         help="local JSONL, JSON, CSV or Parquet with the Hub's columns, or a folder; NAME.train=FILE for few-shots",
     )
     add("--dataset-revision", default=None, metavar="REVISION", help="Hub revision, or NAME=REVISION,...")
-    # --- scoring
+
+
+def _add_scoring(add: _Add) -> None:
     add("--judge-base-url", default=None, metavar="URL", help="OpenAI-compatible endpoint of a judge model")
     add("--judge-model", default=None, metavar="NAME", help="the judge's name there")
     add("--judge-api-key", default=None, metavar="KEY", help="the judge's key")
@@ -163,12 +208,15 @@ def _add_to(add_option: Callable[..., Any]) -> None:
         help=f"memory of one program (default: {code.memory_mb})",
     )
     add("--code-workers", type=int, default=None, metavar="N", help="programs at a time (default: one a processor)")
-    # --- the gate
-    add_list(
+
+
+def _add_gate(add: _Add) -> None:
+    add(
         "--fail-on",
-        "fail where a metric is worse than in the run of --benchmark-compare[=RUN], by more than this and beyond "
+        **_LIST,
+        metavar="METRIC[@CELL]:TOLERANCE",
+        help="fail where a metric is worse than in the run of --benchmark-compare[=RUN], by more than this and beyond "
         "noise: throughput:5%% acceptance_length:2%% accuracy:2pp throughput@4,3,1,4:3%%",
-        "METRIC[@CELL]:TOLERANCE",
     )
     add("--fail-on-undecided", action="store_true", help="fail also where noise leaves it open")
     add(
@@ -177,7 +225,9 @@ def _add_to(add_option: Callable[..., Any]) -> None:
         metavar="RUN",
         help="saved run whose target-only cells the outputs must equal",
     )
-    # --- the record
+
+
+def _add_record(add: _Add) -> None:
     add("--name", default=None, help="name of the run, part of its file's name")
     add("--note", default=None, help="free text kept in the record")
     add("--output-dir", default="results", metavar="DIR", help="where records, rows and logs go (default: ./results)")
@@ -191,11 +241,20 @@ def _add_to(add_option: Callable[..., Any]) -> None:
     add("--report", default=None, metavar="FILE", help="write one HTML page of the run when it ends")
 
 
+_SECTIONS: Mapping[str, Callable[[_Add], None]] = {
+    "The matrix": _add_matrix,
+    "The server": _add_server,
+    "The requests": _add_requests,
+    "The data": _add_data,
+    "Scoring": _add_scoring,
+    "The gate": _add_gate,
+    "The record": _add_record,
+}
+
+
 def any_given(config: pytest.Config) -> bool:
     """Whether an option of the harness differs from its default, be it on the command line, in a file or a variable."""
-    parser = argparse.ArgumentParser(add_help=False)
-    _add_to(parser.add_argument)
-    defaults = vars(parser.parse_args([]))
+    defaults = vars(argument_parser().parse_args([]))
     return any(config.getoption(name) != default for name, default in defaults.items())
 
 

@@ -28,12 +28,13 @@ from specforge.measurement.environment import (
     without_secrets,
 )
 from specforge.measurement.target import Target
-from specforge.plugin.gate import default_rounds
+from specforge.plugin.gate import measured_rounds
 from specforge.plugin.loading import Benchmarks
 from specforge.plugin.options import option
 from specforge.plugin.parallel.places import Place, devices_of, sharing_warnings
 from specforge.plugin.scorers import Scorers
 from specforge.plugin.settings import Settings, embedded_label
+from specforge.plugin.state import resumed_of
 from specforge.plugin.terminal import Terminal
 from specforge.results.run_file import RunFiles
 
@@ -62,6 +63,9 @@ class Run:
         files: where rows and servers' logs go.
         place: what the controller told this worker; None without workers.
         started: when the run was, ISO 8601.
+
+    Attributes:
+        goes_on: whether an earlier run's rows may be there (``--resume``).
     """
 
     def __init__(
@@ -81,7 +85,8 @@ class Run:
         self.place = place
         self.started = started
         self.prepared: PreparedPrompts = {}
-        self.rounds = settings.rounds or default_rounds(option(config, "fail_on"))
+        self.rounds = measured_rounds(settings.rounds, option(config, "fail_on"))
+        self.goes_on = resumed_of(config) is not None or (place is not None and place.kept is not None)
         self._terminal = Terminal(config)
         self._devices = devices_of(settings, place, os.environ)
         self._backend: Backend = self._make_backend()

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
-from specforge.errors import DatasetError, RecordError, UsageError
+from specforge.errors import DatasetError, RecordError, SpecForgeError, UsageError
 from specforge.load.blocking import sigterm_interrupts
 from specforge.matrix import BenchmarkSpec
+from specforge.plugin.gate import measured_rounds
 from specforge.plugin.ledger import Ledger, References
 from specforge.plugin.loading import Benchmarks
+from specforge.plugin.options import option
 from specforge.plugin.parallel import has_workers
 from specforge.plugin.parallel.places import THIS_MACHINE, check_workers, place_of
+from specforge.plugin.report import check_report, write_report
+from specforge.plugin.resume import read_resumed
 from specforge.plugin.run import Run
 from specforge.plugin.scorers import Scorers
 from specforge.plugin.settings import embedded_label
-from specforge.plugin.state import LEDGER, RUN, SETTINGS, ledger_of, settings_of
+from specforge.plugin.state import LEDGER, RESUMED, RUN, SETTINGS, ledger_of, resumed_of, settings_of
 from specforge.results.run_file import RunFiles, run_stem
 
 
@@ -33,15 +38,32 @@ def told_by_pytest() -> Iterator[None]:
 
 
 def check(config: pytest.Config) -> None:
-    """Reads the settings of a session, and refuses servers that nobody would measure.
+    """Reads the settings of a session and the run that it resumes, and refuses what would fail at its end.
 
     Raises:
         pytest.UsageError: an option is wrong.
     """
-    settings = settings_of(config)
-    if not has_workers(config):
-        with told_by_pytest():
+    with told_by_pytest():
+        if option(config, "resume"):
+            config.stash[RESUMED] = read_resumed(option(config, "resume"))
+            config.stash[RESUMED].fill_in(config)
+        settings, resumed = settings_of(config), resumed_of(config)
+        if resumed is not None:
+            resumed.check(settings, measured_rounds(settings.rounds, option(config, "fail_on")))
+        if option(config, "report"):
+            check_report(Path(option(config, "report")))
+        if not has_workers(config):
             check_workers(settings, [THIS_MACHINE], os.environ)
+
+
+def leave_out_kept(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselects the cells that a resumed run keeps."""
+    place, resumed = place_of(config), resumed_of(config)
+    kept = set(place.kept or ()) if place is not None else set(resumed.kept) if resumed is not None else set()
+    cells = [item for item in items if item.name in kept and "measure_cell" in getattr(item, "fixturenames", ())]
+    if cells:
+        items[:] = [item for item in items if item not in cells]
+        config.hook.pytest_deselected(items=cells)
 
 
 def selected_specs(session: pytest.Session) -> list[BenchmarkSpec]:
@@ -66,33 +88,37 @@ def collected(session: pytest.Session) -> None:
         settings = settings_of(config)
         scorers, benchmarks = Scorers(specs, settings.scoring), Benchmarks(specs, settings.load)
         if place is None:
-            now = datetime.now().astimezone()
-            files, started = RunFiles.new(settings.output_dir, run_stem(settings.name, now)), now.isoformat()
+            now, resumed = datetime.now().astimezone(), resumed_of(config)
+            if resumed is not None:
+                resumed.check_prompts(settings)
+                files = resumed.files
+            else:
+                files = RunFiles.new(settings.output_dir, run_stem(settings.name, now))
+            started = now.isoformat()
         else:
             files, started = RunFiles(place.folder_under(settings.output_dir)), place.started
         config.stash[RUN] = Run(config, settings, scorers, benchmarks, files, place, started)
         if references is not None:
-            config.stash[LEDGER] = Ledger(config, files, references)
+            config.stash[LEDGER] = Ledger(config, files, references, resumed_of(config))
     interrupt_on_sigterm(config)
 
 
-def keep_for_workers(config: pytest.Config, stem: str, nodeids: Sequence[str]) -> Ledger:
+def keep_for_workers(config: pytest.Config, folder: Path) -> None:
     """Begins the controller's part of a run: it keeps what workers measure.
 
     Args:
-        stem: what the run's files are called.
-        nodeids: of the tests, in order.
+        folder: the run's, unless another run has it.
 
     Raises:
-        pytest.UsageError: a saved run can't be read, or the folder can't be made.
+        pytest.UsageError: a saved run can't be read, its prompts are others now, or the folder can't be made.
     """
     with told_by_pytest():
-        references = References.read(config)
-        files = RunFiles.new(settings_of(config).output_dir, stem)
-        order = {nodeid: at for at, nodeid in enumerate(nodeids)}
-        ledger = config.stash[LEDGER] = Ledger(config, files, references, order)
+        references, resumed = References.read(config), resumed_of(config)
+        if resumed is not None:
+            resumed.check_prompts(settings_of(config))
+        files = resumed.files if resumed is not None else RunFiles.new(folder.parent, folder.name)
+        config.stash[LEDGER] = Ledger(config, files, references, resumed)
     interrupt_on_sigterm(config)
-    return ledger
 
 
 def interrupt_on_sigterm(config: pytest.Config) -> None:
@@ -111,13 +137,42 @@ def header(config: pytest.Config) -> list[str]:
         "launch": f"launching {settings.launch.model_path}" if settings.launch else "",
     }[settings.backend]
     matrix = f"{len(settings.configs)} configurations x {len(settings.benchmarks)} benchmarks"
-    return [f"specforge: {matrix}, {served}"]
+    resumed = resumed_of(config)
+    goes_on = [resumed.header(settings)] if resumed is not None else []
+    return [f"specforge: {matrix}, {served}", *goes_on]
 
 
 def finished(session: pytest.Session) -> None:
-    """Ends the run; a regression fails the session."""
-    if RUN in session.config.stash:
-        session.config.stash[RUN].benchmarks.close()
-    ledger = ledger_of(session.config)
-    if ledger is not None and ledger.finish():
+    """Ends the run; a regression, or a page that can't be written, fails the session."""
+    config = session.config
+    if RUN in config.stash:
+        config.stash[RUN].benchmarks.close()
+    _keep_complete(session)
+    ledger = ledger_of(config)
+    if ledger is None:
+        return
+    if ledger.finish():
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    controller = config.pluginmanager.getplugin("specforge-controller")
+    if ledger.resumed is not None and (controller.enters_cells if controller else not config.option.benchmark_disable):
+        ledger.enter()
+    if option(config, "report") and ledger.entries:
+        try:
+            ledger.report_line = write_report(ledger, Path(option(config, "report")))
+        except SpecForgeError as error:
+            ledger.report_line = str(error)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _keep_complete(session: pytest.Session) -> None:
+    """A resumed run that lacks nothing has no test to run, which is no failure."""
+    config, resumed = session.config, resumed_of(session.config)
+    nothing_ran = session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not config.option.collectonly
+    if resumed is None or not nothing_ran or not resumed.is_complete(settings_of(config)):
+        return
+    try:
+        resumed.check_prompts(settings_of(config))
+        config.stash[LEDGER] = Ledger(config, resumed.files, References.read(config), resumed)
+        session.exitstatus = pytest.ExitCode.OK
+    except SpecForgeError as error:
+        raise pytest.exit.Exception(str(error), pytest.ExitCode.USAGE_ERROR) from None

@@ -11,11 +11,13 @@ from specforge.plugin.options import option
 
 if TYPE_CHECKING:
     from specforge.plugin.ledger import Ledger
+    from specforge.plugin.resume import Resumed
     from specforge.plugin.run import Run
     from specforge.plugin.settings import Settings
 
 SETTINGS = pytest.StashKey["Settings"]()
 RUN = pytest.StashKey["Run"]()
+RESUMED = pytest.StashKey["Resumed"]()
 LEDGER = pytest.StashKey["Ledger"]()
 
 
@@ -33,6 +35,11 @@ def settings_of(config: pytest.Config) -> Settings:
         except SpecForgeError as error:
             raise pytest.UsageError(str(error)) from None
     return config.stash[SETTINGS]
+
+
+def resumed_of(config: pytest.Config) -> Resumed | None:
+    """The run of ``--resume``; None without, and on a worker."""
+    return config.stash.get(RESUMED, None)
 
 
 def run_of(config: pytest.Config) -> Run:

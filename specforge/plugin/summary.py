@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from specforge.plugin.ledger import Ledger
+from specforge.plugin.resume import how_it_went_on
+from specforge.results.cell import Cell
 from specforge.results.record import CellRecord
 
 _HEADINGS = ("configuration", "benchmark", "tok/s", "speedup", "accept", "accuracy", "notes")
@@ -18,13 +20,28 @@ def write_summary(reporter: Any, ledger: Ledger) -> None:
     reporter.write_sep("=", "specforge" + (f": {label}" if label else ""))
     for line in table([_HEADINGS, *map(cells_of, records)]):
         reporter.write_line(line)
-    for warning in dict.fromkeys(text for record in records for text in record["environment"]["warnings"]):
+    told = (text for record in records for text in record["environment"]["warnings"])
+    for warning in dict.fromkeys((*told, *ledger.warnings)):
         reporter.write_line(f"warning: {warning}", yellow=True)
     for note in dict.fromkeys(text for record in records for text in record["benchmark"]["notes"]):
         reporter.write_line(f"note: {note}")
+    for line in _resumed(ledger):
+        reporter.write_line(line)
     for line in ledger.gate_lines:
         reporter.write_line(line, red=line.startswith("REGRESSION"))
     reporter.write_line(f"record: {ledger.files.json_path}")
+    if ledger.report_line is not None:
+        reporter.write_line(ledger.report_line)
+
+
+def _resumed(ledger: Ledger) -> Iterator[str]:
+    """What ``--resume`` kept, what was measured, and how."""
+    if ledger.resumed is None:
+        return
+    measured = [entry for entry in ledger.entries if entry.name in ledger.measured]
+    yield f"resumed: {len(ledger.entries) - len(measured)} cells kept, {len(measured)} measured"
+    for entry in measured:
+        yield f"resumed: {how_it_went_on(entry.record) or f'{Cell(entry.record).label}: measured anew'}"
 
 
 def cells_of(record: CellRecord) -> tuple[str, ...]:

@@ -49,9 +49,9 @@ def load_run(reference: str, storage: Path = STORAGE) -> SavedRun:
         RecordError: there is no such run, more than one, or the file isn't one.
     """
     path = find_run(reference, storage)
-    document = _parse(path)
+    document = read_json(path)
     if _looks_like_record(document):
-        return SavedRun(path.stem, [_checked(document, path, "the record")], path.parent)
+        return SavedRun(path.stem, [checked(document, path, "the record")], path.parent)
     entries = document.get("benchmarks") if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise RecordError(
@@ -61,7 +61,7 @@ def load_run(reference: str, storage: Path = STORAGE) -> SavedRun:
     for number, entry in enumerate(entries, 1):
         extra = entry.get("extra_info") if isinstance(entry, dict) else None
         if _looks_like_record(extra):
-            cells.append(_checked(extra, path, f"benchmark {number}"))
+            cells.append(checked(extra, path, f"benchmark {number}"))
         else:
             foreign += 1
     if not cells:
@@ -110,7 +110,12 @@ def _only(found: list[Path], reference: str, nothing: str) -> Path:
     return found[0]
 
 
-def _parse(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """What a JSON file holds, NaN and Infinity included.
+
+    Raises:
+        RecordError: it can't be read, or isn't whole.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -130,7 +135,12 @@ def _looks_like_record(found: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(found, dict) and all(part in found for part in ("config", "benchmark", "metrics"))
 
 
-def _checked(record: dict[str, Any], path: Path, where: str) -> CellRecord:
+def checked(record: dict[str, Any], path: Path, where: str) -> CellRecord:
+    """The record, once it is known to have its parts.
+
+    Raises:
+        RecordError: it lacks one, or is of a later format; ``where`` says which record of the file it is.
+    """
     version = record.get("format")
     if not isinstance(version, int) or version > FORMAT:
         raise RecordError(f"{path}: {where} has the format {version!r}; this version of specforge reads up to {FORMAT}")

@@ -1,4 +1,4 @@
-"""Writes a page or a table that the user asked for by ``--output``."""
+"""Writes a page or a table that the user asked for."""
 
 from __future__ import annotations
 
@@ -7,13 +7,32 @@ from pathlib import Path
 from specforge.errors import UsageError
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, flag: str = "--output") -> None:
     """Writes a text file.
 
     Raises:
-        UsageError: it can't be written.
+        UsageError: it can't be written; the message names the flag.
     """
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--output: {str(path)!r} can't be written: {error.strerror}") from None
+        raise _unwritable(path, flag, error) from None
+
+
+def check_writable(path: Path, flag: str) -> None:
+    """Finds out before the work that the file can't be written after it.
+
+    Raises:
+        UsageError: naming the flag.
+    """
+    is_new = not path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise _unwritable(path, flag, error) from None
+    if is_new:
+        path.unlink()
+
+
+def _unwritable(path: Path, flag: str, error: OSError) -> UsageError:
+    return UsageError(f"{flag}: {str(path)!r} can't be written: {error.strerror}")

@@ -68,7 +68,7 @@ def pair_runs(base: SavedRun, new: SavedRun, *, force: bool = False) -> Pairing:
             f"{base.label} and {new.label} can't be compared: {cell}: {difference}{more}; --force compares them anyway"
         )
     warnings = [f"{cell}: {difference} (forced)" for cell, difference in asked.items()]
-    warnings += _machines(base.machine, new.machine)
+    warnings += different_machines(base.machine, new.machine)
     warnings += _merged((pair.new.label, text) for pair in pairs for text in _surroundings(pair))
     return Pairing(
         pairs,
@@ -135,7 +135,8 @@ def _leaves(name: str, before: Any, after: Any) -> Iterator[str]:
         yield f"{name} differs: {before!r} against {after!r}"
 
 
-def _machines(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def different_machines(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """A line where two runs' ``machine_info`` name different machines; none where they don't, or don't say."""
     if before.get("node") and after.get("node") and before["node"] != after["node"]:
         return [f"different machines: {before['node']} against {after['node']}"]
     return []

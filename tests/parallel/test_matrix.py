@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -117,13 +118,23 @@ def test_speedup_and_losslessness_pair_cells_of_different_workers(pair: Pair):
     assert cell["metrics"]["lossless"]["identical_share"] == 1 - drifted / len(rows)
 
 
+def test_junit_has_each_cell_s_metrics_and_not_what_travels_in_reports(pair: Pair):
+    cases = ElementTree.parse(pair.stage.folder / "junit.xml").iter("testcase")
+    said = {case.get("name"): {p.get("name"): p.get("value") for p in case.iter("property")} for case in cases}
+    entries = json.loads(pair.path.read_text(encoding="utf-8"))["benchmarks"]
+    assert set(said) == {entry["name"] for entry in entries}
+    for entry in entries:
+        metrics, properties = entry["extra_info"]["metrics"], said[entry["name"]]
+        assert float(properties["output_throughput"]) == metrics["output_throughput"]
+        assert ("acceptance_length" in properties) == (metrics["acceptance_length"] is not None)
+        assert "specforge" not in properties
+
+
 def test_the_controller_says_what_a_session_without_workers_would(pair: Pair):
     assert "automatically disabled" not in pair.output
     assert f"record: parallel/{pair.path.name}" in pair.output
     assert "6 passed" in pair.output
     assert "warning" not in pair.output.rpartition("record:")[2]
-    report = (pair.stage.folder / "junit.xml").read_text(encoding="utf-8")
-    assert "<property" not in report, "cells travel in reports, and are taken out before other plugins see them"
 
 
 def test_pytest_benchmark_compares_both(pair: Pair):

@@ -25,7 +25,7 @@ from specforge.plugin.parallel.places import (
 from specforge.plugin.parallel.scheduling import ConfigurationScheduling, configuration_of
 from specforge.plugin.parallel.transport import take
 from specforge.plugin.parallel.worker import MISTAKE
-from specforge.plugin.state import ledger_of, settings_of
+from specforge.plugin.state import ledger_of, resumed_of, settings_of
 from specforge.results.run_file import run_stem
 
 
@@ -41,15 +41,21 @@ class Controller:
 
     def __init__(self, config: pytest.Config, *, enters_cells: bool) -> None:
         self._config = config
-        self._enters_cells = enters_cells
+        self.enters_cells = enters_cells
         self._machines = machines_of(config.option.tx)
         self._numbers, self._shares = Numbers(), Numbers()
         # Workers know the folder before it is known whether there is anything to measure, so its name can't be the
         # first that is free.
         self._started = datetime.now().astimezone()
-        self._run = f"{run_stem(option(config, 'name'), self._started)}-{uuid.uuid4().hex[:8]}"
+        resumed = resumed_of(config)
+        self._kept = resumed.kept if resumed is not None else None
+        self._folder = resumed.files.folder if resumed is not None else self._new_folder()
         if any_given(config):
             self._check()
+
+    def _new_folder(self) -> Path:
+        stem = run_stem(option(self._config, "name"), self._started)
+        return Path(option(self._config, "output_dir")).expanduser() / f"{stem}-{uuid.uuid4().hex[:8]}"
 
     def _check(self) -> None:
         from specforge.plugin.session import told_by_pytest
@@ -72,11 +78,10 @@ class Controller:
             workers=len(self._machines),
             share=self._shares.take(machine, worker),
             shares=self._machines.count(machine),
-            output_dir=str(Path(option(self._config, "output_dir")).expanduser().absolute())
-            if machine == THIS_MACHINE
-            else None,
-            run=self._run,
+            output_dir=str(self._folder.parent.absolute()) if machine == THIS_MACHINE else None,
+            run=self._folder.name,
             started=self._started.isoformat(),
+            kept=self._kept,
         )
         node.workerinput[WORKER_INPUT] = place.plain()
 
@@ -98,7 +103,7 @@ class Controller:
         from specforge.plugin.session import keep_for_workers
 
         self._check()
-        keep_for_workers(self._config, self._run, ids)
+        keep_for_workers(self._config, self._folder)
         self._schedule_by_configuration()
 
     def _schedule_by_configuration(self) -> None:
@@ -114,9 +119,8 @@ class Controller:
         """Keeps the cell that a report brings, and enters it into pytest-benchmark's session."""
         ledger = ledger_of(self._config)
         entry = take(report, ledger.files) if ledger is not None else None
-        if ledger is None or entry is None or any(kept.fullname == entry.fullname for kept in ledger.entries):
+        if ledger is None or entry is None or entry.name in ledger.measured:
             return
         ledger.add(entry)
-        if self._enters_cells:
-            benchmarks = self._config._benchmarksession.benchmarks  # type: ignore[attr-defined]
-            benchmarks[:] = [kept.metadata() for kept in ledger.entries if kept.durations]
+        if self.enters_cells:
+            ledger.enter()

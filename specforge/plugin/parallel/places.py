@@ -37,6 +37,7 @@ class Place:
             writes under its own and sends rows along.
         run: the name of the run's folder.
         started: when the run was, ISO 8601.
+        kept: the names of the tests whose cells a resumed run keeps; None for a new run.
     """
 
     worker: str
@@ -47,6 +48,7 @@ class Place:
     output_dir: str | None
     run: str
     started: str
+    kept: tuple[str, ...] | None = None
 
     def folder_under(self, own: Path) -> Path:
         """The run's folder, given this worker's own output folder."""
