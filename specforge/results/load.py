@@ -1,4 +1,4 @@
-"""Reads saved runs: pytest-benchmark's JSON, our run files (the same format), and a single record.
+"""Reads saved runs: pytest-benchmark's JSON, our run files (the same format), a single record, and a sweep's levels.
 
 A run is named by a file, by a folder that holds one run's JSON, or as pytest-benchmark names what it stored: its
 number (``0001``), or the beginning of its name (``0001_before``, ``*/0001``).
@@ -52,11 +52,17 @@ def load_run(reference: str, storage: Path = STORAGE) -> SavedRun:
     document = read_json(path)
     if _looks_like_record(document):
         return SavedRun(path.stem, [checked(document, path, "the record")], path.parent)
+    if _is_sweep(document):
+        levels = [checked(level, path, f"level {number}") for number, level in enumerate(document["cells"], 1)]
+        return SavedRun(path.stem, levels, path.parent)
     entries = document.get("benchmarks") if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise RecordError(
             f"{path}: no record of a benchmark: it has neither a list 'benchmarks' nor the keys {', '.join(_PARTS)}"
         )
+    unmeasured = document.get("unmeasured")
+    if isinstance(unmeasured, list):
+        entries = [*entries, *unmeasured]
     cells, foreign = [], 0
     for number, entry in enumerate(entries, 1):
         extra = entry.get("extra_info") if isinstance(entry, dict) else None
@@ -133,6 +139,12 @@ def read_json(path: Path) -> Any:
 
 def _looks_like_record(found: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(found, dict) and all(part in found for part in ("config", "benchmark", "metrics"))
+
+
+def _is_sweep(found: Any) -> bool:
+    """Whether it is what ``specforge benchmark`` writes of several levels."""
+    cells = found.get("cells") if isinstance(found, dict) and "sweep" in found else None
+    return isinstance(cells, list) and bool(cells) and all(map(_looks_like_record, cells))
 
 
 def checked(record: dict[str, Any], path: Path, where: str) -> CellRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,7 @@ def pair_runs(base: SavedRun, new: SavedRun, *, force: bool = False) -> Pairing:
             f"{base.label} and {new.label} can't be compared: {cell}: {difference}{more}; --force compares them anyway"
         )
     warnings = [f"{cell}: {difference} (forced)" for cell, difference in asked.items()]
+    warnings += [*_measured_twice(base), *_measured_twice(new)]
     warnings += different_machines(base.machine, new.machine)
     warnings += _merged((pair.new.label, text) for pair in pairs for text in _surroundings(pair))
     return Pairing(
@@ -133,6 +135,15 @@ def _leaves(name: str, before: Any, after: Any) -> Iterator[str]:
             yield from _leaves(f"{name}.{key}", before.get(key), after.get(key))
     elif before != after and before is not None and after is not None:
         yield f"{name} differs: {before!r} against {after!r}"
+
+
+def _measured_twice(run: SavedRun) -> Iterator[str]:
+    """Cells that are the same to a comparison, such as one benchmark with 10 prompts and with 20."""
+    times = Counter(cell.key for cell in map(Cell, run.cells))
+    last = {cell.key: cell.label for cell in map(Cell, run.cells)}
+    for key, count in times.items():
+        if count > 1:
+            yield f"{run.label}: {count} cells are alike, the last of them is compared: {last[key]}"
 
 
 def different_machines(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
