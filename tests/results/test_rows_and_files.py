@@ -70,6 +70,10 @@ def test_a_row_holds_the_prompt_the_text_the_ids_and_the_counts(tmp_path: Path):
                     "histogram": [0, 0, 1],
                     "latency": 0.5,
                     "ttft": 0.1,
+                    "sent_at": 10.0,
+                    "first_token_at": None,
+                    "ended_at": 10.5,
+                    "server_latency": None,
                 }
             ],
         }
