@@ -7,6 +7,7 @@ after a first line ``"ready"``. The parent ends the process when a line takes to
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -48,7 +49,7 @@ def _limit_memory() -> None:
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_BYTES, hard)
-    # macOS refuses a limit below what a process has mapped, which is more than memory; time is limited all the same.
+    # macOS may refuse a limit; time is limited all the same.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
