@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Loads the local datasets of the cells that were selected, before any server is started."""
-    if SETTINGS in session.config.stash:
+    if SETTINGS in session.config.stash and not option(session.config, "dry_run"):
         from specforge.plugin.session import collected
 
         collected(session)
@@ -69,9 +69,25 @@ def pytest_report_header(config: pytest.Config) -> list[str] | None:
     return header(config)
 
 
-def pytest_report_collectionfinish(config: pytest.Config) -> list[str] | None:
-    """Says the same where no option was given, so that only the collected tests tell that there is a matrix."""
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str] | None:
+    """Says the same where no option was given, so that only the collected tests tell that there is a matrix.
+
+    In a dry run it says what a run would do.
+    """
+    if option(config, "dry_run"):
+        from specforge.plugin.dry_run import describe
+        from specforge.plugin.session import told_by_pytest
+
+        with told_by_pytest():
+            return describe(config, items)
     return None if any_given(config) else pytest_report_header(config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Ends a dry run as ``--collect-only`` ends: nothing is run, and pytest's cache is not written."""
+    if option(session.config, "dry_run"):
+        session.config.option.collectonly = True
 
 
 @pytest.hookimpl(trylast=True)

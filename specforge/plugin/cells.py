@@ -69,7 +69,7 @@ def _plan(run: Run, server: ServerOfRun, spec: BenchmarkSpec) -> CellPlan:
         benchmark=drawn,
         concurrency=server.config.batch_size,
         sampling=settings.sampling,
-        max_new_tokens=settings.max_new_tokens or drawn.max_new_tokens,
+        max_new_tokens=settings.max_new_tokens.of(drawn.name, drawn.max_new_tokens),
         largest_tree=settings.largest_tree,
         rounds=run.rounds,
         scorer=run.scorers.of(drawn.name),

@@ -19,10 +19,11 @@ speculative decoding benchmarks
 
 Paths go before the options that take lists. Examples:
 
-  pytest bench_tests            # no model, no server: the embedded engine on sample data
+  pytest bench_tests         # no model, no server: sample data, embedded engine
 
   pytest bench_tests --model-path MODEL --speculative-draft-model-path DRAFT \\
-    --config-list 1,0,0,0 1,3,1,4 --benchmark-list mtbench gsm8k:5 ceval:5:accountant
+    --config-list 1,0,0,0 1,3,1,4 \\
+    --benchmark-list mtbench gsm8k:5 ceval:5:accountant
 
   pytest bench_tests --base-url http://127.0.0.1:30000 \\
     --config-list 8,0,0,0 --benchmark-list gsm8k:200

@@ -30,6 +30,7 @@ from specforge.measurement.environment import (
 from specforge.measurement.target import Target
 from specforge.plugin.gate import measured_rounds
 from specforge.plugin.loading import Benchmarks
+from specforge.plugin.matrix_file import resolved_options
 from specforge.plugin.options import option
 from specforge.plugin.parallel.places import Place, devices_of, sharing_warnings
 from specforge.plugin.scorers import Scorers
@@ -164,6 +165,7 @@ class Run:
             "gpus": gpus(),
             "flags": without_secrets([str(argument) for argument in config.invocation_params.args]),
             "git_commit": git_commit(Path.cwd()),
+            "options": resolved_options(config, settings),
             "note": settings.note,
             "name": settings.name,
             "started": self.started,

@@ -24,6 +24,7 @@ from specforge.matrix import (
     parse_benchmarks,
     parse_configs,
 )
+from specforge.plugin.token_limits import TokenLimits
 from specforge.scoring.sandbox.settings import SandboxSettings
 
 _SGLANG_PORT = 30000
@@ -43,7 +44,8 @@ class Settings:
         sampling: what each request states.
         load: how datasets are loaded.
         scoring: what scorers may do.
-        rounds, max_failed, request_timeout, max_new_tokens, stream: as on the command line.
+        rounds, max_failed, request_timeout, stream: as on the command line.
+        max_new_tokens: token limits of answers.
         output_dir, name, note: of the record.
     """
 
@@ -60,7 +62,7 @@ class Settings:
     rounds: int | None
     max_failed: int
     request_timeout: float
-    max_new_tokens: int | None
+    max_new_tokens: TokenLimits
     stream: bool
     output_dir: Path
     name: str | None
@@ -94,7 +96,7 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
     benchmarks = _with_default_size(parse_benchmarks(benchmark_texts), get("num_prompts"))
     for spec in benchmarks:
         resolve(spec)
-    for flag, least in (("rounds", 1), ("max_new_tokens", 1), ("num_prompts", 1), ("max_failed", 0), ("tp_size", 1)):
+    for flag, least in (("rounds", 1), ("num_prompts", 1), ("few_shot", 0), ("max_failed", 0), ("tp_size", 1)):
         at_least(flag, get(flag), least)
     for flag in ("request_timeout", "timeout_for_server_launch"):
         if get(flag) <= 0:
@@ -122,6 +124,7 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
             dataset_paths=dataset_paths,
             revision=get("dataset_revision"),
             samples=backend == "embedded",
+            few_shot=get("few_shot"),
         ),
         scoring=ScoringOptions(
             judge_base_url=get("judge_base_url"),
@@ -139,7 +142,7 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
         rounds=get("rounds"),
         max_failed=get("max_failed"),
         request_timeout=get("request_timeout"),
-        max_new_tokens=get("max_new_tokens"),
+        max_new_tokens=TokenLimits.parse(get("max_new_tokens")),
         stream=get("stream"),
         output_dir=Path(get("output_dir")).expanduser(),
         name=get("name"),
