@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from specforge.client.control import ControlClient
 from specforge.datasets import load
 from specforge.datasets.model import Benchmark
@@ -21,7 +19,6 @@ from specforge.errors import RecordError, SpecForgeError, UsageError
 from specforge.load.prepare import static_hash
 from specforge.measurement.environment import without_secrets
 from specforge.plugin.entries import ASKED, CellEntry, entries_of
-from specforge.plugin.options import PREFIX, option
 from specforge.results.cell import Cell
 from specforge.results.load import read_json
 from specforge.results.pairing import Pair, asked_differently, different_machines
@@ -52,7 +49,7 @@ def asked_of(settings: Settings, rounds: int) -> dict[str, Any]:
         else None,
         "speculative_algorithm": launch.speculative_algorithm if launch is not None else None,
         "sampling": settings.sampling.as_record(),
-        "max_new_tokens": settings.max_new_tokens,
+        "max_new_tokens": str(settings.max_new_tokens),
         "rounds": rounds,
         "stream": settings.stream,
         "seed": settings.load.seed,
@@ -81,11 +78,11 @@ class Resumed:
     why: Mapping[str, str]
     machine: Mapping[str, Any]
 
-    def fill_in(self, config: pytest.Config) -> None:
-        """Takes the matrix from the run where the command line names none; workers are handed the same options."""
-        for name, key in (("config_list", "configs"), ("benchmark_list", "benchmarks")):
-            if self.asked is not None and option(config, name) is None:
-                setattr(config.option, PREFIX + name, list(self.asked[key]))
+    @property
+    def matrix(self) -> dict[str, list[str]]:
+        """The run's matrix, by the options that give it; empty where it is not known."""
+        asked = self.asked
+        return {"config_list": asked["configs"], "benchmark_list": asked["benchmarks"]} if asked is not None else {}
 
     def check(self, settings: Settings, rounds: int) -> None:
         """Refuses to mix what was asked differently.
@@ -185,7 +182,7 @@ def _as_now(entry: CellEntry, drawn: Benchmark, settings: Settings) -> Pair:
     source = {name: getattr(drawn.source, name) for name in ("kind", "location", "revision", "split", "few_shot")}
     now = {
         "sampling": settings.sampling.as_record(),
-        "max_new_tokens": settings.max_new_tokens or drawn.max_new_tokens,
+        "max_new_tokens": settings.max_new_tokens.of(drawn.name, drawn.max_new_tokens),
         "source": source,
         "row_ids": [prompt.row_id for prompt in drawn.prompts],
         "hashes": {"static_turns": list(map(static_hash, drawn.prompts))},
@@ -202,7 +199,8 @@ def read_resumed(reference: str) -> Resumed:
     """
     files = _files_of(Path(reference).expanduser())
     if not files.json_path.is_file():
-        # Cut off before the JSON was there, so nothing says what its rows were asked.
+        if files.rows.exists():
+            raise RecordError(f"--resume: {files.json_path} is gone, which says what the run's rows were asked")
         return Resumed(files, None, [], (), {}, {})
     document = read_json(files.json_path)
     asked = document.get(ASKED) if isinstance(document, dict) else None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
 
 from specforge.errors import SpecForgeError
-from specforge.plugin.options import option
+from specforge.plugin.options import PREFIX, option
 
 if TYPE_CHECKING:
     from specforge.plugin.ledger import Ledger
@@ -19,6 +20,13 @@ SETTINGS = pytest.StashKey["Settings"]()
 RUN = pytest.StashKey["Run"]()
 RESUMED = pytest.StashKey["Resumed"]()
 LEDGER = pytest.StashKey["Ledger"]()
+
+
+def take_matrix(config: pytest.Config, matrix: Mapping[str, Sequence[str]]) -> None:
+    """Gives the options of a matrix, by name, the values that the command line does not."""
+    for name, texts in matrix.items():
+        if option(config, name) is None:
+            setattr(config.option, PREFIX + name, list(texts))
 
 
 def settings_of(config: pytest.Config) -> Settings:

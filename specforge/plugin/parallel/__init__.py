@@ -15,6 +15,7 @@ from __future__ import annotations
 import pytest
 
 from specforge.plugin.options import any_given
+from specforge.plugin.state import take_matrix
 
 
 def register(config: pytest.Config) -> None:
@@ -28,8 +29,12 @@ def register(config: pytest.Config) -> None:
         config.option.benchmark_disable, config.option.benchmark_enable = True, False
         config.option.benchmark_only = False
     if is_worker:
+        from specforge.plugin.parallel.places import place_of
         from specforge.plugin.parallel.worker import Worker
 
+        place = place_of(config)
+        if place is not None:
+            take_matrix(config, place.matrix)
         config.pluginmanager.register(Worker(), "specforge-worker")
     else:
         from specforge.plugin.parallel.controller import Controller

@@ -49,6 +49,7 @@ class Controller:
         self._started = datetime.now().astimezone()
         resumed = resumed_of(config)
         self._kept = resumed.kept if resumed is not None else None
+        self._matrix = resumed.matrix if resumed is not None else {}
         self._folder = resumed.files.folder if resumed is not None else self._new_folder()
         if any_given(config):
             self._check()
@@ -82,6 +83,7 @@ class Controller:
             run=self._folder.name,
             started=self._started.isoformat(),
             kept=self._kept,
+            matrix=self._matrix,
         )
         node.workerinput[WORKER_INPUT] = place.plain()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ class Place:
         run: the name of the run's folder.
         started: when the run was, ISO 8601.
         kept: the names of the tests whose cells a resumed run keeps; None for a new run.
+        matrix: the resumed run's, for a command line that names none.
     """
 
     worker: str
@@ -49,6 +50,7 @@ class Place:
     run: str
     started: str
     kept: tuple[str, ...] | None = None
+    matrix: dict[str, list[str]] = field(default_factory=dict)
 
     def folder_under(self, own: Path) -> Path:
         """The run's folder, given this worker's own output folder."""
