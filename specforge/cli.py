@@ -1,4 +1,4 @@
-"""The ``specforge`` command: ``benchmark``, ``score``, ``compare``, ``report``.
+"""The ``specforge`` command: ``benchmark``, ``score``, ``compare``, ``report``, ``doctor``.
 
 Exit status: 0; 1 for a regression; 2 for wrong use, or for what can't be done.
 """
@@ -13,7 +13,16 @@ from collections.abc import Sequence
 from specforge import __version__
 from specforge.errors import SpecForgeError
 
-_COMMANDS = ("benchmark", "score", "compare", "report")
+_COMMANDS = ("benchmark", "score", "compare", "report", "doctor")
+_EPILOG = """\
+examples:
+  specforge doctor
+  specforge benchmark --dataset gsm8k --base-url http://127.0.0.1:30000 --num-prompts 200
+  specforge compare results/before.json results/after.json --fail-on throughput:5%
+  specforge report results/before.json results/after.json --output report.html
+
+Each command has more with --help. The matrix itself runs under pytest: pytest bench_tests --help
+"""
 WRONG_USE = 2
 INTERRUPTED = 130  # what shells report of a command that Ctrl-C ended
 
@@ -23,7 +32,8 @@ def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(
         prog="specforge",
         description="Benchmarks of speculative decoding on SGLang.",
-        epilog="The matrix itself runs under pytest: pytest bench_tests --help",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action="version", version=f"specforge {__version__}")
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -90,10 +90,10 @@ def probe_flags(command: Sequence[str], environment: Mapping[str, str]) -> Known
     Its package's version tells in a moment; ``--help`` imports all of SGLang and is asked only where the version leaves
     it open. A command that can't be asked (a container, a scheduler, a script) is taken for a recent SGLang.
     """
-    interpreter = _interpreter_of(command)
+    interpreter = interpreter_of(command)
     if interpreter is None:
         return KnownFlags()
-    version = _sglang_version(interpreter, environment)
+    version = _parts(sglang_version(interpreter, environment))
     if version is None or version >= _FIRST_NEW:
         return KnownFlags()
     if version <= _LAST_OLD:
@@ -102,7 +102,7 @@ def probe_flags(command: Sequence[str], environment: Mapping[str, str]) -> Known
     return KnownFlags() if help_text is None or NEW_GRAPH_LIMIT in help_text else KnownFlags(OLD_GRAPH_LIMIT)
 
 
-def _interpreter_of(command: Sequence[str]) -> str | None:
+def interpreter_of(command: Sequence[str]) -> str | None:
     """The Python that runs ``command``: named by it, or by the first line of the script that it names."""
     program = shutil.which(command[0])
     if program is None:
@@ -121,10 +121,15 @@ def _first_line(path: Path) -> str:
         return ""
 
 
-def _sglang_version(interpreter: str, environment: Mapping[str, str]) -> tuple[int, ...] | None:
+def sglang_version(interpreter: str, environment: Mapping[str, str]) -> str | None:
+    """The version of SGLang that a Python has, asked of the package's metadata alone; None where it has none."""
     code = "import importlib.metadata as m; print(m.version('sglang'))"
     text = _output([interpreter, "-c", code], environment, _PROBE_SECONDS)
-    match = re.match(r"\s*(\d+)\.(\d+)\.(\d+)", text or "")
+    return text.strip() if text is not None else None
+
+
+def _parts(version: str | None) -> tuple[int, ...] | None:
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version or "")
     return tuple(int(part) for part in match.groups()) if match else None
 
 

@@ -10,6 +10,16 @@ from specforge.results.load import STORAGE, load_run
 from specforge.results.tolerance import parse_tolerances
 
 _FORMATS = ("text", "markdown", "json", "csv")
+_DESCRIPTION = """\
+Compares saved runs cell by cell. A run is a file, a folder with one run, or a number of pytest-benchmark's storage
+(0001). Exit status: 0, 1 for a regression, 2 where the runs can't be compared.
+"""
+_EPILOG = """\
+examples:
+  specforge compare results/before.json results/after.json
+  specforge compare 0001 results/after.json --fail-on throughput:5% acceptance_length:2% accuracy:2pp
+  specforge compare before.json after.json --format markdown --output comment.md
+"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -17,8 +27,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "compare",
         help="compare saved runs, and gate on regressions",
-        description="Compares saved runs cell by cell. A run is a file, a folder with one run, or a number of "
-        "pytest-benchmark's storage (0001). Exit status: 0, 1 for a regression, 2 where the runs can't be compared.",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("base", metavar="BASE", help="the run compared against")
     parser.add_argument("new", metavar="NEW", nargs="+", help="the runs in question")

@@ -7,14 +7,25 @@ from pathlib import Path
 
 from specforge.results.load import STORAGE, load_run
 
+_DESCRIPTION = """\
+Writes one self-contained HTML page: no script, no request, light and dark. Of several runs the first one is what the
+others are compared with.
+"""
+_EPILOG = """\
+examples:
+  specforge report results/after.json
+  specforge report results/before.json results/after.json --output change.html
+"""
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command's options."""
     parser = subparsers.add_parser(
         "report",
         help="write an HTML page about saved runs",
-        description="Writes one self-contained HTML page: no script, no request, light and dark. Of several runs the "
-        "first one is what the others are compared with.",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "runs", metavar="RUN", nargs="+", help="a file, a folder with one run, or a storage number (0001)"

@@ -39,6 +39,12 @@ FILE holds one JSON object a line: {"index": row number in the file or dataset, 
 texts for a conversation. The harness's own rows files (results/.../*.jsonl) are read too. An index may come several
 times; accuracy is then the mean over questions of each question's share of right answers.
 """
+_EPILOG = """\
+examples:
+  specforge score gsm8k --outputs outputs.jsonl
+  specforge score humaneval --outputs outputs.jsonl --allow-code-execution --json scores.json
+  specforge score ceval::law,accountant --outputs outputs.jsonl --dataset-path ceval=rows/
+"""
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -47,6 +53,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "score",
         help="score saved outputs without a server",
         description=_DESCRIPTION,
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", metavar="NAME", help="the dataset, or NAME::SUBSET,... to read only these from the Hub")

@@ -38,6 +38,18 @@ def read_part(name: str, part: HubPart, commit: str) -> list[Row]:
     return _asking(name, part.dataset, commit, lambda: _read_split(part, commit))
 
 
+def cached_datasets() -> frozenset[str]:
+    """The ids of the datasets of which the Hub's cache on this machine holds files; nothing is asked of the Hub."""
+    from huggingface_hub import scan_cache_dir
+    from huggingface_hub.errors import CacheNotFound
+
+    try:
+        repositories = scan_cache_dir().repos
+    except CacheNotFound:
+        return frozenset()
+    return frozenset(repo.repo_id for repo in repositories if repo.repo_type == "dataset" and repo.nb_files)
+
+
 def _read_split(part: HubPart, commit: str) -> list[Row]:
     import datasets
 
