@@ -16,7 +16,7 @@ from specforge.commands.runner.settings import read_settings
 _EPILOG = """\
 examples:
   specforge benchmark --dataset gsm8k --base-url http://127.0.0.1:30000 --num-prompts 1024 --concurrency 16
-  specforge benchmark --dataset gsm8k --concurrency 1 2 4 8 16            (where does throughput stop growing?)
+  specforge benchmark --dataset gsm8k --concurrency 1 2 4 8 16    # where does throughput stop growing?
   specforge benchmark --dataset mtbench --request-rate 4 --stream --goodput ttft:500ms tpot:30ms
 """
 

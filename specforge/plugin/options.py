@@ -255,8 +255,12 @@ _SECTIONS: Mapping[str, Callable[[_Add], None]] = {
 
 def any_given(config: pytest.Config) -> bool:
     """Whether an option of the harness differs from its default, be it on the command line, in a file or a variable."""
-    defaults = vars(argument_parser().parse_args([]))
-    return any(config.getoption(name) != default for name, default in defaults.items())
+    return any(config.getoption(action.dest) != action.default for action in argument_parser()._actions)
+
+
+def option_values(config: pytest.Config) -> dict[str, Any]:
+    """Every option's value, by its destination."""
+    return {action.dest: config.getoption(action.dest) for action in argument_parser()._actions}
 
 
 def option(config: pytest.Config, name: str) -> Any:

@@ -13,9 +13,11 @@ import pytest
 from specforge.errors import DatasetError, RecordError, SpecForgeError, UsageError
 from specforge.load.blocking import sigterm_interrupts
 from specforge.matrix import BenchmarkSpec
+from specforge.plugin.dry_run import without_workers
 from specforge.plugin.gate import measured_rounds
 from specforge.plugin.ledger import Ledger, References
 from specforge.plugin.loading import Benchmarks
+from specforge.plugin.matrix_file import apply_matrix
 from specforge.plugin.options import option
 from specforge.plugin.parallel import has_workers
 from specforge.plugin.parallel.places import THIS_MACHINE, check_workers, place_of
@@ -24,7 +26,7 @@ from specforge.plugin.resume import read_resumed
 from specforge.plugin.run import Run
 from specforge.plugin.scorers import Scorers
 from specforge.plugin.settings import embedded_label
-from specforge.plugin.state import LEDGER, RESUMED, RUN, SETTINGS, ledger_of, resumed_of, settings_of
+from specforge.plugin.state import LEDGER, RESUMED, RUN, SETTINGS, ledger_of, resumed_of, settings_of, take_matrix
 from specforge.results.run_file import RunFiles, run_stem
 
 
@@ -38,15 +40,17 @@ def told_by_pytest() -> Iterator[None]:
 
 
 def check(config: pytest.Config) -> None:
-    """Reads the settings of a session and the run that it resumes, and refuses what would fail at its end.
+    """Reads a session's file, its settings and the run that it resumes, and refuses what would fail at its end.
 
     Raises:
         pytest.UsageError: an option is wrong.
     """
     with told_by_pytest():
+        if option(config, "matrix"):
+            apply_matrix(config)
         if option(config, "resume"):
             config.stash[RESUMED] = read_resumed(option(config, "resume"))
-            config.stash[RESUMED].fill_in(config)
+            take_matrix(config, config.stash[RESUMED].matrix)
         settings, resumed = settings_of(config), resumed_of(config)
         if resumed is not None:
             resumed.check(settings, measured_rounds(settings.rounds, option(config, "fail_on")))
@@ -54,6 +58,8 @@ def check(config: pytest.Config) -> None:
             check_report(Path(option(config, "report")))
         if not has_workers(config):
             check_workers(settings, [THIS_MACHINE], os.environ)
+        elif option(config, "dry_run"):
+            without_workers(config)
 
 
 def leave_out_kept(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import pytest
 
 from specforge.plugin.options import any_given
-from specforge.plugin.state import take_matrix
 
 
 def register(config: pytest.Config) -> None:
@@ -34,7 +33,7 @@ def register(config: pytest.Config) -> None:
 
         place = place_of(config)
         if place is not None:
-            take_matrix(config, place.matrix)
+            vars(config.option).update(place.options)
         config.pluginmanager.register(Worker(), "specforge-worker")
     else:
         from specforge.plugin.parallel.controller import Controller

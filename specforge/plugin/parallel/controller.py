@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from specforge.plugin.options import any_given, option
+from specforge.plugin.options import any_given, option, option_values
 from specforge.plugin.parallel.places import (
     THIS_MACHINE,
     WORKER_INPUT,
@@ -49,7 +49,6 @@ class Controller:
         self._started = datetime.now().astimezone()
         resumed = resumed_of(config)
         self._kept = resumed.kept if resumed is not None else None
-        self._matrix = resumed.matrix if resumed is not None else {}
         self._folder = resumed.files.folder if resumed is not None else self._new_folder()
         if any_given(config):
             self._check()
@@ -83,7 +82,7 @@ class Controller:
             run=self._folder.name,
             started=self._started.isoformat(),
             kept=self._kept,
-            matrix=self._matrix,
+            options=option_values(self._config),
         )
         node.workerinput[WORKER_INPUT] = place.plain()
 

@@ -38,7 +38,8 @@ class Place:
         run: the name of the run's folder.
         started: when the run was, ISO 8601.
         kept: the names of the tests whose cells a resumed run keeps; None for a new run.
-        matrix: the resumed run's, for a command line that names none.
+        options: the harness's options by destination, with what the controller read from a file of ``--matrix`` or a
+            run of ``--resume``: xdist hands on the command line alone.
     """
 
     worker: str
@@ -50,7 +51,7 @@ class Place:
     run: str
     started: str
     kept: tuple[str, ...] | None = None
-    matrix: dict[str, list[str]] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     def folder_under(self, own: Path) -> Path:
         """The run's folder, given this worker's own output folder."""
