@@ -65,7 +65,7 @@ def test_a_cut_round_and_one_with_a_failed_request_are_measured_anew(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    "change, says",
     [
         (lambda row: row | {"row_id": "another"}, "its rows are of other prompts than are asked now"),
         (lambda row: row | {"followups": ["and?"]}, "its rows are of other prompts than are asked now"),
@@ -77,7 +77,9 @@ def test_rows_of_something_else_are_refused_in_one_line(tmp_path: Path, change: 
     with ScriptedServer(Script()) as server:
         _, rows = measure(server.base_url, PROMPTS[:1], tmp_path, rows_path=path)
     path.write_text("".join(json.dumps(change(row)) + "\n" for row in rows), encoding="utf-8")
-    with pytest.raises(RecordError, match=rf"--resume: .*{says}.*; without that file the cell is measured anew") as said:
+    with pytest.raises(
+        RecordError, match=rf"--resume: .*{says}.*; without that file the cell is measured anew"
+    ) as said:
         read_earlier(path, PROMPTS[:1], 1)
     assert "\n" not in str(said.value)
 
