@@ -46,7 +46,7 @@ def crossed(value: Any) -> Any:
         [],
         [[1], (2, "3"), {4}],
         {"a": [1], 2: {(1, 2): None}},
-        frozenset({1, "a"}),
+        frozenset({1, (2, 3)}),
         ("tag", "list"),
         ["same", 0],
         ["int", "0x1"],
