@@ -5,8 +5,13 @@ SpecForgeError
 ├── DatasetError        a dataset can't be loaded, or its rows are not what they should be
 ├── RecordError         a saved run can't be read, or two runs can't be compared
 ├── ServerError         the server did not start, died, hung, or is not what was asked for
-└── RequestError        one request failed for good, after its retries
+├── RequestError        one request failed for good, after its retries
+└── OutputError         a record, a row or a log can't be written any more: the disk is full, or gone
 """
+
+from __future__ import annotations
+
+from pathlib import Path
 
 
 class SpecForgeError(Exception):
@@ -31,3 +36,12 @@ class ServerError(SpecForgeError):
 
 class RequestError(SpecForgeError):
     """A request failed for good."""
+
+
+class OutputError(SpecForgeError):
+    """What was measured can't be kept."""
+
+    @classmethod
+    def of(cls, path: Path, error: OSError) -> OutputError:
+        """The error for a file that the system would not have written."""
+        return cls(f"{path}: can't be written: {error.strerror}; expected room there, or another --output-dir")

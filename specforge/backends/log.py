@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import IO
 
+from specforge.errors import OutputError
+
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _TAIL_BYTES = 16384
 _QUOTED_LINES = 15
@@ -16,11 +18,18 @@ class ServerLog:
     """The file that holds the output of one configuration's servers, read from where the present one began."""
 
     def __init__(self, path: Path, command: str) -> None:
-        """Makes the folder if it is missing, and opens the file for appending with the command as its heading."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        """Makes the folder if it is missing, and opens the file for appending with the command as its heading.
+
+        Raises:
+            OutputError: it can't be written.
+        """
         self.path = path
-        self.file: IO[bytes] = path.open("ab", buffering=0)
-        self.file.write(f"$ {command}\n".encode("utf-8", "replace"))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.file: IO[bytes] = path.open("ab", buffering=0)
+            self.file.write(f"$ {command}\n".encode("utf-8", "replace"))
+        except OSError as error:
+            raise OutputError.of(path, error) from None
         self._start = self.file.tell()
 
     def close(self) -> None:

@@ -29,11 +29,11 @@ def measure_item(item: pytest.Item, server: ServerOfRun, spec: BenchmarkSpec, be
         pytest.fail(server.failure or "there is no server", pytrace=False)
     try:
         plan = _plan(run, server, spec)
+        total = len(plan.benchmark.prompts) * plan.rounds
+        with Terminal(item.config).bar(item.name, total) as progress:
+            record = measure_cell(server.target, plan, progress, run.prepared)
     except SpecForgeError as error:
-        pytest.fail(str(error), pytrace=False)
-    total = len(plan.benchmark.prompts) * plan.rounds
-    with Terminal(item.config).bar(item.name, total) as progress:
-        record = measure_cell(server.target, plan, progress, run.prepared)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     if record["rows"] is not None:
         record["rows"]["path"] = run.files.relative(record["rows"]["path"])
     durations = tuple(round_["duration"] for round_ in record["metrics"]["rounds"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from specforge.errors import SpecForgeError
+from specforge.errors import OutputError, SpecForgeError
 from specforge.plugin.entries import CellEntry, RunDocument
 from specforge.plugin.gate import GatePlan, measured_rounds, read_gate
 from specforge.plugin.options import option
@@ -61,6 +61,7 @@ class Ledger:
     Attributes:
         measured: the names of the tests whose cells were measured in this session.
         gate_lines, report_line: what the end of the run has to say of the gate and of ``--report``.
+        unwritten: why the run's file lacks what was measured last; None where it is whole.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Ledger:
         self.measured: set[str] = set()
         self.gate_lines: list[str] = []
         self.report_line: str | None = None
+        self.unwritten: str | None = None
         self._config = config
         self._references = references
         self._order = {cell: at for at, cell in enumerate(cell_ids(settings))}
@@ -94,7 +96,15 @@ class Ledger:
         add_speedup(records)
         # Rows are read for the new cell and the baselines only, not for all cells after each.
         self._add_lossless([one for one in records if one is entry.record or Cell(one).is_target_only])
-        self.files.write(self._document.of(self.entries))
+        self._write()
+
+    def _write(self) -> None:
+        """Rewrites the run's file. A full disk ends no session: there may be room again after the next cell."""
+        try:
+            self.files.write(self._document.of(self.entries))
+            self.unwritten = None
+        except OutputError as error:
+            self.unwritten = str(error)
 
     def _add_lossless(self, records: Sequence[CellRecord]) -> None:
         add_lossless(records, self.files.json_path.parent, self._references.lossless)
@@ -120,10 +130,10 @@ class Ledger:
             record["metrics"]["lossless"] is None and not Cell(record).is_target_only for record in records
         ):
             self._add_lossless(records)
-        self.files.write(self._document.of(self.entries))
+        self._write()
         gate = self._references.gate
         if gate.base is None:
-            return False
+            return self.unwritten is not None
         try:
             comparison = compare_runs(gate.base, [self.saved("this run")], gate.tolerances)[0]
         except SpecForgeError as error:
@@ -131,4 +141,4 @@ class Ledger:
             return True
         assert comparison.gate is not None
         self.gate_lines = [*comparison.pairing.warnings, *comparison.gate.lines]
-        return comparison.gate.failed(fail_on_undecided=gate.fail_on_undecided)
+        return comparison.gate.failed(fail_on_undecided=gate.fail_on_undecided) or self.unwritten is not None

@@ -16,7 +16,7 @@ from specforge.backends.command import algorithm_for
 from specforge.backends.identity import capacity_warning
 from specforge.backends.launch import Launcher
 from specforge.datasets.model import Benchmark
-from specforge.errors import ServerError, UsageError
+from specforge.errors import OutputError, ServerError, UsageError
 from specforge.matrix import SpecConfig
 from specforge.measurement.cell import PreparedPrompts
 from specforge.measurement.environment import (
@@ -115,7 +115,7 @@ class Run:
                 stream=self.settings.stream,
                 model_path=self.settings.launch.model_path if self.settings.launch else None,
             )
-        except (ServerError, UsageError) as error:
+        except (ServerError, UsageError, OutputError) as error:
             if server is not None:
                 server.stop()
             return ServerOfRun(config, None, None, str(error))

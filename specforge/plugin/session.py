@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from specforge.errors import DatasetError, RecordError, SpecForgeError, UsageError
+from specforge.errors import DatasetError, OutputError, RecordError, SpecForgeError, UsageError
 from specforge.load.blocking import sigterm_interrupts
 from specforge.matrix import BenchmarkSpec
 from specforge.plugin.dry_run import without_workers
@@ -35,7 +35,7 @@ def told_by_pytest() -> Iterator[None]:
     """What is wrong with the command line or a file ends the session with pytest's exit code for that, and one line."""
     try:
         yield
-    except (UsageError, DatasetError, RecordError) as error:
+    except (UsageError, DatasetError, RecordError, OutputError) as error:
         raise pytest.UsageError(str(error)) from None
 
 

@@ -23,15 +23,27 @@ def write_summary(reporter: Any, ledger: Ledger) -> None:
     told = (text for record in records for text in record["environment"]["warnings"])
     for warning in dict.fromkeys((*told, *ledger.warnings)):
         reporter.write_line(f"warning: {warning}", yellow=True)
-    for note in dict.fromkeys(text for record in records for text in record["benchmark"]["notes"]):
+    for note in dict.fromkeys(
+        text for record in records for text in (*record["benchmark"]["notes"], *_unscored(record))
+    ):
         reporter.write_line(f"note: {note}")
     for line in _resumed(ledger):
         reporter.write_line(line)
     for line in ledger.gate_lines:
         reporter.write_line(line, red=line.startswith("REGRESSION"))
-    reporter.write_line(f"record: {ledger.files.json_path}")
+    if ledger.unwritten is not None:
+        reporter.write_line(f"record: {ledger.unwritten}", red=True)
+    else:
+        reporter.write_line(f"record: {ledger.files.json_path}")
     if ledger.report_line is not None:
         reporter.write_line(ledger.report_line)
+
+
+def _unscored(record: CellRecord) -> Iterator[str]:
+    """Why there is no accuracy, where that is not for want of answers."""
+    reason = record["metrics"]["reasons"].get("accuracy")
+    if reason and record["status"] == "ok":
+        yield f"{record['benchmark']['spec']}: no accuracy: {reason}"
 
 
 def _resumed(ledger: Ledger) -> Iterator[str]:

@@ -9,6 +9,7 @@ latency, ttft`` (s), and the readings of one clock (s) that a round's window fol
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from specforge.datasets.model import Message
-from specforge.errors import RecordError
+from specforge.errors import OutputError, RecordError
 
 if TYPE_CHECKING:  # comparing and reporting read rows, and need no HTTP client for it
     from specforge.client.reply import Reply
@@ -57,13 +58,16 @@ class RowWriter:
     """Appends rows to a file; each is one write of one whole line, so that a crash loses none that landed.
 
     Raises:
-        OSError: the file can't be written.
+        OutputError: the file can't be written.
     """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
-        self._file = path.open("ab", buffering=0)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            raise OutputError.of(path, error) from None
         # By identity, since a prompt that is asked several times shares its messages; they are kept, so none is reused.
         self._static: dict[int, tuple[tuple[Message, ...], orjson.Fragment]] = {}
 
@@ -88,7 +92,12 @@ class RowWriter:
             "followups": prompt.followups,
             "turns": [reply_fields(reply) for reply in outcome.replies],
         }
-        self._file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY))
+        line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # the rest of the line did not fit
+        except OSError as error:
+            raise OutputError.of(self.path, error) from None
 
     def close(self) -> None:
         """Closes the file."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from specforge.errors import UsageError
+from specforge.errors import OutputError, UsageError
 
 _UNSAFE = re.compile(r"[^\w.,=+-]+")
 _LONGEST_NAME = 150  # bytes; file systems take 255 with all that is put around it
@@ -78,13 +78,24 @@ def dumps(document: Mapping[str, Any], *, indent: bool = False) -> bytes:
 
 
 def write_json_atomically(path: Path, document: Mapping[str, Any]) -> None:
-    """Writes JSON beside ``path`` and moves it there once it is on disk."""
+    """Writes JSON beside ``path`` and moves it there once it is on disk.
+
+    Raises:
+        OutputError: it can't be written; what was there before is still there.
+    """
     replacement = path.with_name(path.name + ".new")
-    with replacement.open("wb") as file:
-        file.write(dumps(document, indent=True))
-        file.flush()
-        os.fsync(file.fileno())
-    replacement.replace(path)
+    try:
+        try:
+            with replacement.open("wb") as file:
+                file.write(dumps(document, indent=True))
+                file.flush()
+                os.fsync(file.fileno())
+            replacement.replace(path)
+        except BaseException:
+            replacement.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OutputError.of(path, error) from None
 
 
 def _new_folder(output_dir: Path, stem: str) -> Path:
