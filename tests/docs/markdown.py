@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 _BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"(?:^|\s)#\s.*")
 _NAMED_FILE = re.compile(r"`(?P<path>[\w./-]+\.\w+)`")
 
 
@@ -28,15 +28,15 @@ class Block:
     named_file: str
     place: str
 
+    @property
     def commands(self) -> list[str]:
         """The shell commands of a ``bash`` or ``console`` block, continued lines joined, comments left out."""
-        if self.language not in ("bash", "console"):
-            return []
-        joined = self.text.replace("\\\n", " ")
+        lines = self.text.replace("\\\n", " ").splitlines()
         if self.language == "console":
-            joined = "\n".join(line[2:] for line in joined.splitlines() if line.startswith("$ "))
-        commands = (" ".join(shlex.split(line, comments=True)) and line for line in joined.splitlines())
-        return [command for command in commands if command]
+            lines = [line[2:] for line in lines if line.startswith("$ ")]
+        elif self.language != "bash":
+            return []
+        return [line for line in (_COMMENT.sub("", line).strip() for line in lines) if line]
 
 
 def blocks(path: Path) -> Iterator[Block]:

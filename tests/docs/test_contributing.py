@@ -44,7 +44,7 @@ def carry_out(block: Block, folder: Path, port: int = PORT) -> None:
         assert applied.returncode == 0, f"{block.place}: {applied.stdout}"
     elif block.language == "console":
         expected = block.text.partition("\n")[2]
-        (command,) = block.commands()
+        (command,) = block.commands
         program, *arguments = shlex.split(command.replace(f":{PORT}", f":{port}"))
         ran = run([sys.executable, *PROGRAMS[program], *arguments], folder)
         assert ran.returncode == 0, f"{block.place}: {ran.stdout}"
