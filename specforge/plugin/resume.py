@@ -54,6 +54,7 @@ def asked_of(settings: Settings, rounds: int) -> dict[str, Any]:
         "stream": settings.stream,
         "seed": settings.load.seed,
         "dataset_revision": settings.load.revision,
+        "few_shot": settings.load.few_shot,
         "launched_with": without_secrets([*launch.launch_command, *launch.server_args]) if launch is not None else None,
     }
 

@@ -99,6 +99,8 @@ def find_run(reference: str, storage: Path = STORAGE) -> Path:
         return _only(found, reference, f"the folder {reference!r} holds no run (no *.json file)")
     platform, _, name = reference.rpartition("/")
     pattern = name.rstrip("*") + "*.json"
+    if path.is_absolute():
+        name = ""  # a path, and never a name in the storage
     found = sorted(storage.glob(f"{platform or '*'}/{pattern}")) if name else []
     if name and not platform:
         found += sorted(storage.glob(pattern))

@@ -104,3 +104,28 @@ def test_a_run_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 def test_an_empty_folder_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="holds no run"):
         load_run(str(tmp_path))
+
+
+def test_a_path_that_is_not_there_is_told_as_such(tmp_path: Path):
+    with pytest.raises(RecordError, match=r"there is no run '/.*/none\.json'"):
+        load_run(str(tmp_path / "none.json"))
+
+
+def test_a_sweep_s_levels_are_its_cells(tmp_path: Path):
+    levels = [record("2,3,1,4"), record("4,3,1,4")]
+    path = tmp_path / "sweep.json"
+    path.write_text(json.dumps({"format": 1, "sweep": {"over": "concurrency"}, "cells": levels}))
+    assert load_run(str(path)).cells == levels
+    del levels[1]["requests"]
+    path.write_text(json.dumps({"format": 1, "sweep": {"over": "concurrency"}, "cells": levels}))
+    with pytest.raises(RecordError, match=r"sweep\.json: level 2 is damaged: requests is no object"):
+        load_run(str(path))
+
+
+def test_a_cell_without_a_measured_round_is_a_cell_of_the_run(tmp_path: Path):
+    path = save(tmp_path / "run.json", record("1,0,0,0"))
+    document = json.loads(path.read_text())
+    died = record("1,3,1,4", rounds=()) | {"status": "failed", "reason": "the server is gone"}
+    document["unmeasured"] = [{"name": "test_cell[1]", "fullname": "test_cell[1]", "extra_info": died}]
+    path.write_text(json.dumps(document))
+    assert [cell["status"] for cell in load_run(str(path)).cells] == ["ok", "failed"]

@@ -105,3 +105,8 @@ def test_a_partial_cell_is_said() -> None:
     partial = record() | {"status": "partial", "reason": "interrupted"}
     (warning,) = pair_runs(run(record()), run(partial)).warnings
     assert warning == "1,3,1,4 gsm8k:40: the new cell is partial: interrupted"
+
+
+def test_cells_that_a_run_has_twice_are_told():
+    base = run(record(prompts=10), record(prompts=40))
+    assert "run: 2 cells are alike, the last of them is compared: 1,3,1,4 gsm8k:40" in pair_runs(base, base).warnings
