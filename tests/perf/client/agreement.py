@@ -1,7 +1,8 @@
 """Whether ``specforge benchmark`` and SGLang's own benchmark agree about a server that runs.
 
     python tests/perf/client/agreement.py --base-url URL --sglang PYTHON --tokenizer FOLDER
-        [--dataset gsm8k --samples] [--num-prompts N] [--max-new-tokens N] [--concurrency N] [--repeats 12]
+        [--dataset gsm8k --samples] [--num-prompts N] [--max-new-tokens N] [--ignore-eos] [--concurrency N]
+        [--repeats 12]
 
 Both send the same prompts in the same order, with the same limits and as many in flight, in turns, each first in every
 other repeat; printed are both throughputs of each repeat, the median of their ratios with an interval that holds the
@@ -34,6 +35,7 @@ def specforge(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         *("--dataset", given.dataset, *(["--samples"] if given.samples else [])),
         *("--num-prompts", given.num_prompts, "--max-new-tokens", given.max_new_tokens),
         *("--concurrency", given.concurrency, "--output-json", path),
+        *(["--extra-body", '{"ignore_eos": true}'] if given.ignore_eos else []),
     ]
     _run(command, {})
     return dict(json.loads(path.read_text(encoding="utf-8")))
@@ -59,7 +61,8 @@ def sglang(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         *(given.sglang, "-m", "sglang.benchmark.serving", "--backend", "sglang-oai-chat", "--disable-stream"),
         *("--base-url", given.base_url, "--tokenizer", given.tokenizer, "--dataset-name", "openai"),
         *("--dataset-path", prompts, "--num-prompts", len(lines), "--max-concurrency", given.concurrency),
-        *("--disable-ignore-eos", "--flush-cache", "--disable-tqdm", "--output-file", result),
+        *([] if given.ignore_eos else ["--disable-ignore-eos"]),
+        *("--flush-cache", "--disable-tqdm", "--output-file", result),
         *("--extra-request-body", json.dumps({"temperature": 0, "top_p": 1, "seed": 42})),
     ]
     _run(command, {"PYTHONPATH": str(stand_in), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"})
@@ -88,6 +91,7 @@ def main() -> None:
     parser.add_argument("--samples", action="store_true")
     parser.add_argument("--num-prompts", type=int, default=20)
     parser.add_argument("--max-new-tokens", type=int, default=128)
+    parser.add_argument("--ignore-eos", action="store_true", help="every answer as long as --max-new-tokens")
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=12)
     given = parser.parse_args()
