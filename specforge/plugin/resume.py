@@ -31,22 +31,19 @@ if TYPE_CHECKING:
     from specforge.plugin.settings import Settings
 
 _KEPT = ("ok", "skipped")
-_OF_A_RUN = {"rows", "logs"}  # what the folder of a run holds
 _MAY_CHANGE = {"launched_with"}  # what is served is told to be different, and not refused: it may be why a cell failed
 
 
 def asked_of(settings: Settings, rounds: int) -> dict[str, Any]:
     """What a run asks, as its JSON says it: plain values, without keys or passwords."""
     launch = settings.launch
-    is_launched = launch is not None and settings.backend == "launch"
+    named = launch if settings.backend == "launch" else None  # the embedded engine's models come with it
     return {
         "configs": list(map(str, settings.configs)),
         "benchmarks": list(map(str, settings.benchmarks)),
         "backend": settings.backend,
-        "model_path": launch.model_path if launch is not None and is_launched else None,
-        "speculative_draft_model_path": launch.speculative_draft_model_path
-        if launch is not None and is_launched
-        else None,
+        "model_path": named.model_path if named is not None else None,
+        "speculative_draft_model_path": named.speculative_draft_model_path if named is not None else None,
         "speculative_algorithm": launch.speculative_algorithm if launch is not None else None,
         "sampling": settings.sampling.as_record(),
         "max_new_tokens": str(settings.max_new_tokens),
@@ -65,7 +62,7 @@ class Resumed:
 
     Attributes:
         files: its files.
-        asked: what was asked of it; None where it was cut off before it could say so, and nothing of it is kept.
+        asked: what was asked of it; see :func:`asked_of`.
         entries: every cell of its JSON.
         kept: the names of the tests whose cells are kept.
         why: by the name of each other test in the JSON, why its cell is measured again.
@@ -73,7 +70,7 @@ class Resumed:
     """
 
     files: RunFiles
-    asked: Mapping[str, Any] | None
+    asked: Mapping[str, Any]
     entries: Sequence[CellEntry]
     kept: tuple[str, ...]
     why: Mapping[str, str]
@@ -81,9 +78,8 @@ class Resumed:
 
     @property
     def matrix(self) -> dict[str, list[str]]:
-        """The run's matrix, by the options that give it; empty where it is not known."""
-        asked = self.asked
-        return {"config_list": asked["configs"], "benchmark_list": asked["benchmarks"]} if asked is not None else {}
+        """The run's matrix, by the options that give it."""
+        return {"config_list": self.asked["configs"], "benchmark_list": self.asked["benchmarks"]}
 
     def check(self, settings: Settings, rounds: int) -> None:
         """Refuses to mix what was asked differently.
@@ -92,8 +88,8 @@ class Resumed:
             UsageError: naming what differs.
         """
         for name, now in asked_of(settings, rounds).items():
-            before = (self.asked or {}).get(name)
-            if self.asked is not None and before != now and name not in _MAY_CHANGE:
+            before = self.asked.get(name)
+            if before != now and name not in _MAY_CHANGE:
                 raise UsageError(
                     f"--resume: {self.files.json_path} was asked something else: {name} was {before!r} and is {now!r}"
                 )
@@ -141,11 +137,11 @@ class Resumed:
         parts = [f"{again.count(reason)} {reason}" for reason in dict.fromkeys(again)]
         missing = len(wanted) - kept - len(again)
         parts += [f"{missing} missing"] if missing > 0 else []
-        return f"specforge: resuming {self.files.folder}: {kept} cells kept, to measure: {', '.join(parts) or 'none'}"
+        return f"specforge: resuming {self.files.folder}; cells kept: {kept}, to measure: {', '.join(parts) or 'none'}"
 
     def warnings(self, settings: Settings, rounds: int, machine: Mapping[str, Any]) -> list[str]:
         """What differs around the cells that are kept and those that are measured now, one line each."""
-        before, now = ((asked or {}).get("launched_with") for asked in (self.asked, asked_of(settings, rounds)))
+        before, now = (asked.get("launched_with") for asked in (self.asked, asked_of(settings, rounds)))
         found = different_machines(self.machine, machine) if self.kept else []
         if self.kept and before != now:
             found.append(f"servers are launched otherwise than before: {_words(before)} against {_words(now)}")
@@ -199,13 +195,9 @@ def read_resumed(reference: str) -> Resumed:
         RecordError: its JSON can't be read.
     """
     files = _files_of(Path(reference).expanduser())
-    if not files.json_path.is_file():
-        if files.rows.exists():
-            raise RecordError(f"--resume: {files.json_path} is gone, which says what the run's rows were asked")
-        return Resumed(files, None, [], (), {}, {})
     document = read_json(files.json_path)
     asked = document.get(ASKED) if isinstance(document, dict) else None
-    if not isinstance(asked, dict):
+    if not isinstance(asked, dict) or not {"configs", "benchmarks"} <= asked.keys():
         raise RecordError(f"--resume: {files.json_path}: no run of `pytest bench_tests` (it has no {ASKED!r})")
     entries = entries_of(document, files.json_path)
     why = {entry.name: reason for entry in entries if (reason := _why_again(entry, files)) is not None}
@@ -214,13 +206,12 @@ def read_resumed(reference: str) -> Resumed:
 
 
 def _files_of(path: Path) -> RunFiles:
-    folder = path.with_name(path.name.removesuffix(".json"))
-    files = RunFiles(folder)
-    if path.suffix == ".json" and path.is_file():
-        return files
-    if folder.is_dir() and (files.json_path.is_file() or {entry.name for entry in folder.iterdir()} <= _OF_A_RUN):
-        return files
-    raise UsageError(f"--resume: {str(path)!r} is no run; expected its JSON, or the folder of the same name beside it")
+    files = RunFiles(path.with_name(path.name.removesuffix(".json")))
+    if not path.exists() or not files.json_path.is_file():
+        raise UsageError(
+            f"--resume: {str(path)!r} is no run; expected its JSON, or the folder of the same name beside it"
+        )
+    return files
 
 
 def _why_again(entry: CellEntry, files: RunFiles) -> str | None:

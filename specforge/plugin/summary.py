@@ -51,7 +51,7 @@ def _resumed(ledger: Ledger) -> Iterator[str]:
     if ledger.resumed is None:
         return
     measured = [entry for entry in ledger.entries if entry.name in ledger.measured]
-    yield f"resumed: {len(ledger.entries) - len(measured)} cells kept, {len(measured)} measured"
+    yield f"resumed: cells kept: {len(ledger.entries) - len(measured)}, measured: {len(measured)}"
     for entry in measured:
         yield f"resumed: {how_it_went_on(entry.record) or f'{Cell(entry.record).label}: measured anew'}"
 

@@ -87,7 +87,7 @@ def test_what_can_t_be_resumed_is_refused_in_one_line_before_anything_starts(lef
     cases = {
         f"--resume: '{folder}' is no run; expected its JSON, or the folder": [*left.arguments, "--resume", str(folder)],
         "foreign.json: no run of": [*left.arguments, "--resume", str(foreign)],
-        f"--resume: {gone}.json is gone": [*left.arguments, "--resume", str(gone)],
+        f"--resume: '{gone}' is no run": [*left.arguments, "--resume", str(gone)],
         "was asked something else: configs was": [*left.arguments, *resume, "--config-list", "1,0,0,0"],
         "was asked something else: sampling was": [*left.arguments, *resume, "--temperature", "0.5"],
         "was asked something else: model_path was 'org/model' and is 'org/new'": [
@@ -127,7 +127,7 @@ def test_the_record_is_whole_again_and_what_was_whole_is_untouched(left: Left, r
 
 def test_whole_rounds_come_from_the_rows_and_the_cut_one_is_measured_anew(left: Left, resumed: Completed) -> None:
     records = left.stage.records()
-    assert "resumed: 1 cells kept, 3 measured" in resumed.output
+    assert "resumed: cells kept: 1, measured: 3" in resumed.output
     said = "round 1 from the rows, answers and times; round 2 measured anew; 1 rows superseded; the last row was cut"
     assert f"resumed: 1,3,1,4 gsm8k:4: {said}" in resumed.output
     assert "resumed: 1,0,0,0 mtbench:2: rounds 1, 2 from the rows, answers and times" in resumed.output
@@ -167,5 +167,5 @@ def test_a_run_that_lacks_nothing_measures_nothing_and_passes(left: Left, resume
     starts = len(left.stage.starts())
     (run,) = left.stage.several([*left.arguments, *LISTS, "--resume", str(left.json_path)])
     assert run.code == 0, run.output
-    assert "4 cells kept, to measure: none" in run.output
+    assert "cells kept: 4, to measure: none" in run.output
     assert len(left.stage.starts()) == starts
