@@ -26,9 +26,15 @@ MISTAKES = (
     (("--benchmark-list", "gsm8q"), "--benchmark-list: unknown dataset 'gsm8q'"),
     (("--benchmark-list", "mtbench:5:juggling"), "juggling"),
     (("--benchmark-list", "mtbench:5:math,"), "empty subset name"),
+    (("--matrix", "nowhere.toml"), "--matrix: 'nowhere.toml' can't be read: No such file or directory"),
+    (("--matrix", "wrong.toml"), "--config-list: '1,2,3' is not a configuration"),
+    (("--matrix", "wrong.toml", "--dry-run"), "--config-list: '1,2,3'"),
+    (("--few-shot", "-1"), "--few-shot: -1"),
     (("--rounds", "0"), "--rounds: 0"),
     (("--num-prompts", "0"), "--num-prompts: 0"),
     (("--max-new-tokens", "0"), "--max-new-tokens: 0"),
+    (("--max-new-tokens", "9,gsm8q=5"), "--max-new-tokens: unknown dataset 'gsm8q'; did you mean gsm8k?"),
+    (("--max-new-tokens", "gsm8k=5,GSM8K=6"), "has two limits for gsm8k"),
     (("--max-failed", "-1"), "--max-failed: -1"),
     (("--request-timeout", "0"), "--request-timeout: 0"),
     (("--timeout-for-server-launch", "0"), "--timeout-for-server-launch: 0"),
@@ -64,6 +70,7 @@ def complaint(run: Completed) -> str:
 
 def test_each_mistake_is_one_line_and_exit_4_before_anything_starts(stage: Stage):
     (stage.folder / "bad.jsonl").write_text('{"question": "whole", "answer": "#### 1"}\n{"question": "hal')
+    (stage.folder / "wrong.toml").write_text('config-list = ["1,2,3"]')
     runs = stage.several(*(["bench_tests", "-p", "no:cacheprovider", *given] for given, _ in MISTAKES))
     found = {given: (run.code, complaint(run)) for (given, _), run in zip(MISTAKES, runs, strict=True)}
     wrong = {given: found[given] for given, said in MISTAKES if found[given][0] != 4 or said not in found[given][1]}

@@ -11,7 +11,7 @@ import pytest
 
 from specforge.client.reply import Reply, SpecCounts
 from specforge.datasets.model import Prompt
-from specforge.errors import RecordError, UsageError
+from specforge.errors import OutputError, RecordError, UsageError
 from specforge.load.conversation import Outcome
 from specforge.load.prepare import PreparedPrompt
 from specforge.results.rows import RowWriter, read_rows, rewrite, sha256_of, without_images
@@ -86,6 +86,17 @@ def test_a_row_is_on_disk_as_soon_as_it_is_written(tmp_path: Path):
         writer.write(outcome(f"r{at}", text="line\nbreak \u2028 and \x00"), attempt=0)
         assert [row["row_id"] for row in read_rows(writer.path)] == [f"r{done}" for done in range(at + 1)]
     writer.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_row_or_a_document_that_does_not_fit_on_the_disk_is_one_line_that_names_the_file(tmp_path: Path):
+    with pytest.raises(OutputError, match=r"^/dev/full: can't be written: No space left on device; expected room"):
+        RowWriter(Path("/dev/full")).write(outcome("r0"), attempt=0)
+    write_json_atomically(tmp_path / "run.json", {"cells": 1})
+    (tmp_path / "run.json.new").symlink_to("/dev/full")
+    with pytest.raises(OutputError, match=r"run\.json: can't be written: No space left on device"):
+        write_json_atomically(tmp_path / "run.json", {"cells": 2})
+    assert json.loads((tmp_path / "run.json").read_text()) == {"cells": 1}
 
 
 def test_an_image_is_kept_as_its_hash():

@@ -1,0 +1,124 @@
+"""Options from a file: they are the command line's, which wins."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from specforge.errors import SpecForgeError, UsageError
+from specforge.plugin.matrix_file import read_matrix
+from tests.plugin.stage import Stage
+
+TOML = """
+config_list = ["1,3,1,4"]
+benchmark-list = ["gsm8k", "mtbench:2"]
+seed = 7
+max-new-tokens = 300
+judge-api-key = "hidden-key"
+extra-body = {ignore_eos = false}
+
+[benchmark.GSM8K]
+num-prompts = 3
+max_new_tokens = 20
+"""
+YAML = """
+config-list: [ "2,0,0,0" ]
+seed: 7
+benchmark:
+  gsm8k: {num-prompts: 4}
+  mtbench: {subset: [writing, math], num-prompts: 1}
+"""
+# A file, and what the one line says of it.
+MISTAKES = {
+    "roundz = 3": "unknown key 'roundz'; the nearest known one is 'rounds'",
+    'rounds = "five"': "'rounds' is \"five\"; expected an integer",
+    "rounds = true": "'rounds' is true; expected an integer",
+    "stream = 1": "'stream' is 1; expected true or false",
+    "config-list = [1]": "'config-list' is [1]; expected a list of texts, CONFIG",
+    'temperature = "hot"': "'temperature' is \"hot\"; expected a number",
+    "model-path = 3": "'model-path' is 3; expected a text",
+    'sampling = "none"': "'sampling' is \"none\"; expected one of stated, model",
+    'model = "a"\nmodel-path = "b"': "'model-path' is there twice",
+    "benchmark = 3": "[benchmark]: expected a table for each benchmark",
+    "[benchmark.gsm8q]": "unknown dataset 'gsm8q'; did you mean gsm8k?",
+    "[benchmark.gsm8k]\nprompts = 3": "[benchmark.gsm8k] unknown key 'prompts'; the nearest known one is 'num-prompts'",
+    "[benchmark.gsm8k]\nnum-prompts = 0": "'num-prompts' is 0; expected an integer of at least 1",
+    "[benchmark.gsm8k]\nsubset = 3": "'subset' is 3; expected a name or a list of names",
+    "rounds": "not TOML: ",
+    "[": "not TOML: ",
+}
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    """A file of the folder, by its path."""
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
+
+
+def test_a_run_from_a_file_asks_what_the_file_says_and_is_repeated_from_its_record(stage: Stage):
+    """The second run is of a worker, which is handed the options that xdist does not hand on."""
+    matrix = write(stage.folder, "matrix.toml", TOML)
+    launching = stage.launching()[:-2]  # without the stage's own token limit
+    once = stage.pytest("bench_tests", *launching, "--matrix", matrix, "--seed", "42")
+    assert once.code == 0, once.output
+    first = stage.records()
+    assert list(first) == ["1,3,1,4-gsm8k:3", "1,3,1,4-mtbench:2"]
+    assert [record["benchmark"]["max_new_tokens"] for record in first.values()] == [20, 300]
+    assert {record["benchmark"]["sampling"]["seed"] for record in first.values()} == {42}, "the command line wins"
+    (saved,) = stage.results.glob("*.json")
+    assert "hidden-key" not in saved.read_text(encoding="utf-8")
+    options = first["1,3,1,4-gsm8k:3"]["environment"]["options"]
+    assert options["max-new-tokens"] == "300,gsm8k=20"
+    assert json.loads(options["extra-body"]) == {"ignore_eos": False}
+    again = stage.pytest("bench_tests", "--matrix", str(saved), "-n", "1")
+    assert again.code == 0, again.output
+    second = stage.records()
+    assert len(list(stage.results.glob("*.json"))) == 2
+    assert {cell: record["benchmark"] for cell, record in second.items()} == {
+        cell: record["benchmark"] for cell, record in first.items()
+    }
+    assert second["1,3,1,4-mtbench:2"]["environment"]["options"] == options
+
+
+def test_tables_alone_are_the_list_of_benchmarks_and_the_command_line_wins_over_them(tmp_path: Path):
+    path = Path(write(tmp_path, "matrix.yaml", YAML))
+    assert read_matrix(path, {}) == {
+        "config_list": ["2,0,0,0"],
+        "seed": 7,
+        "benchmark_list": ["gsm8k:4", "mtbench:1:writing,math"],
+        "max_new_tokens": None,
+    }
+    narrowed = read_matrix(path, {"benchmark_list": ["gsm8k", "MTBench:5", "ceval"], "seed": 42})
+    assert narrowed["benchmark_list"] == ["gsm8k:4", "mtbench:5:writing,math", "ceval"]
+    assert "seed" not in narrowed
+    counted = read_matrix(path, {"num_prompts": 9, "max_new_tokens": "50"})
+    assert counted["benchmark_list"] == ["gsm8k", "mtbench::writing,math"]
+    assert "max_new_tokens" not in counted
+
+
+@pytest.mark.parametrize("text, said", MISTAKES.items())
+def test_a_mistake_in_a_file_is_one_line_that_names_it(tmp_path: Path, text: str, said: str):
+    path = write(tmp_path, "matrix.toml", text)
+    with pytest.raises(UsageError) as error:
+        read_matrix(Path(path), {})
+    assert str(error.value).startswith(f"--matrix: {path}: ")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name, text, said",
+    [
+        ("a.yaml", "rounds: [", "not YAML: "),
+        ("b.yml", "- rounds", "found list, expected options by their names"),
+        ("c.json", "{}", "no record of a benchmark"),
+        ("d.ini", "", "expected a name that ends in .toml, .yaml, .yml, .json"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_in_one_line(tmp_path: Path, name: str, text: str, said: str):
+    with pytest.raises(SpecForgeError) as error:
+        read_matrix(Path(write(tmp_path, name, text)), {})
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
