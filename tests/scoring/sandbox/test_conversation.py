@@ -65,7 +65,7 @@ WRONG: list[tuple[CodeTask, str, str]] = [
     (DOUBLE, "def double(x:\n", "the program can't be loaded: SyntaxError"),
     (DOUBLE, "raise SystemExit(0)\n", "the program can't be loaded: SystemExit"),
     (DOUBLE, "import os\nos._exit(0)\n", "the program ended while it was loaded"),
-    (ADDED, "def sum_up(a, b):\n    return a + b\n", "KeyError: 'add'"),
+    (LiveCodeTask(tests=(IoTest("1", "1"),), func_name="solve"), "def other(a):\n    return a\n", "KeyError"),
     (DOUBLE, "import os\ndef double(x):\n    os._exit(0)\n", "WireError"),
     (DOUBLE, "def double(x):\n    raise SystemExit(0)\n", "the program raised SystemExit"),
     (
