@@ -32,7 +32,7 @@ RECORDER = Path(__file__).with_name("recorder.py")
 _TIMES = re.compile(
     r"duration|throughput|latency|speedup|ttft|tpot|itl|efficiency|in_flight|slots|window|concurrency|rate$|started|client"
 )
-_PLACES = {"flags", "base_url", "launch_command", "worker", "rows", "server", "warnings"}
+_PLACES = {"flags", "options", "base_url", "launch_command", "worker", "rows", "server", "warnings"}
 
 
 def without_times(record: Any) -> Any:
