@@ -51,8 +51,8 @@ The command line wins over the file, `addopts` included. Relative paths are seen
 command line. An unknown key is an error that names the nearest known one.
 
 Each record holds the options of its run (`environment.options`): those that differ from their defaults, and the matrix.
-`--matrix results/RUN.json` repeats that run, with the revisions of the Hub's datasets that it had. Keys and headers are
-in no record; give them again.
+`--matrix results/RUN.json` repeats that run, with the revisions of the Hub's datasets that it had (but for aime, whose
+two repositories are taken at their newest). Keys and headers are in no record; give them again.
 """
 
 

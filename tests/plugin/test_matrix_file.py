@@ -10,6 +10,8 @@ import pytest
 from specforge.errors import SpecForgeError, UsageError
 from specforge.plugin.matrix_file import read_matrix
 from tests.plugin.stage import Stage
+from tests.results.records import record, save
+from tests.support.scripted_server import ScriptedServer
 
 TOML = """
 config_list = ["1,3,1,4"]
@@ -60,26 +62,28 @@ def write(folder: Path, name: str, text: str) -> str:
 def test_a_run_from_a_file_asks_what_the_file_says_and_is_repeated_from_its_record(stage: Stage):
     """The second run is of a worker, which is handed the options that xdist does not hand on."""
     matrix = write(stage.folder, "matrix.toml", TOML)
-    launching = stage.launching()[:-2]  # without the stage's own token limit
-    once = stage.pytest("bench_tests", *launching, "--matrix", matrix, "--seed", "42")
-    assert once.code == 0, once.output
-    first = stage.records()
+    rows = [f"--dataset-path={name}={name}.jsonl" for name in ("gsm8k", "mtbench")]
+    with ScriptedServer() as server:
+        asking = ["bench_tests", "--base-url", server.base_url, *rows, "--matrix", matrix, "--seed", "42"]
+        once, again = stage.several(
+            [*asking, "--benchmark-json", "first.json"], ["bench_tests", "--matrix", "first.json", "-n", "1"]
+        )
+    assert (once.code, again.code) == (0, 0), once.output + again.output
+    saved = (stage.folder / "first.json").read_text(encoding="utf-8")
+    first = {entry["param"]: entry["extra_info"] for entry in json.loads(saved)["benchmarks"]}
     assert list(first) == ["1,3,1,4-gsm8k:3", "1,3,1,4-mtbench:2"]
     assert [record["benchmark"]["max_new_tokens"] for record in first.values()] == [20, 300]
     assert {record["benchmark"]["sampling"]["seed"] for record in first.values()} == {42}, "the command line wins"
-    (saved,) = stage.results.glob("*.json")
-    assert "hidden-key" not in saved.read_text(encoding="utf-8")
     options = first["1,3,1,4-gsm8k:3"]["environment"]["options"]
     assert options["max-new-tokens"] == "300,gsm8k=20"
     assert json.loads(options["extra-body"]) == {"ignore_eos": False}
-    again = stage.pytest("bench_tests", "--matrix", str(saved), "-n", "1")
-    assert again.code == 0, again.output
+    assert "hidden-key" not in saved
     second = stage.records()
-    assert len(list(stage.results.glob("*.json"))) == 2
     assert {cell: record["benchmark"] for cell, record in second.items()} == {
         cell: record["benchmark"] for cell, record in first.items()
     }
     assert second["1,3,1,4-mtbench:2"]["environment"]["options"] == options
+    assert second["1,3,1,4-mtbench:2"]["environment"]["worker"] == "gw0"
 
 
 def test_tables_alone_are_the_list_of_benchmarks_and_the_command_line_wins_over_them(tmp_path: Path):
@@ -96,6 +100,20 @@ def test_tables_alone_are_the_list_of_benchmarks_and_the_command_line_wins_over_
     counted = read_matrix(path, {"num_prompts": 9, "max_new_tokens": "50"})
     assert counted["benchmark_list"] == ["gsm8k", "mtbench::writing,math"]
     assert "max_new_tokens" not in counted
+
+
+def test_a_record_pins_the_revisions_that_the_hub_gave_and_one_without_options_is_refused(tmp_path: Path):
+    cells = [record("1,0,0,0", name) for name in ("gsm8k", "mtbench")]
+    for cell, kind in zip(cells, ("hub", "file"), strict=True):
+        cell["benchmark"]["source"] = {"kind": kind, "location": "somewhere", "revision": "abc"}
+        cell["environment"]["options"] = {"benchmark-list": ["gsm8k", "mtbench"], "dataset-revision": "main"}
+    assert read_matrix(save(tmp_path / "run.json", *cells), {}) == {
+        "benchmark_list": ["gsm8k", "mtbench"],
+        "dataset_revision": "gsm8k=abc",
+    }
+    del cells[0]["environment"]["options"]
+    with pytest.raises(UsageError, match="the run does not say its options"):
+        read_matrix(save(tmp_path / "old.json", *cells), {})
 
 
 @pytest.mark.parametrize("text, said", MISTAKES.items())

@@ -47,6 +47,20 @@ def test_a_number_of_prompts_is_for_the_benchmarks_that_name_none(settings: Any)
     assert [str(spec) for spec in specs] == ["gsm8k:7", "mtbench:3", "ceval:7:law"]
 
 
+def test_a_token_limit_is_for_every_benchmark_or_for_those_it_names(settings: Any):
+    assert settings().max_new_tokens.of("gsm8k", 2048) == 2048
+    every = settings(max_new_tokens="50").max_new_tokens
+    assert (every.of("gsm8k", 2048), str(every)) == (50, "50")
+    some = settings(max_new_tokens="50, GSM8K=7,mmlu = 9").max_new_tokens
+    assert [some.of(name, 2048) for name in ("gsm8k", "mmlu", "ceval")] == [7, 9, 50]
+    assert str(some) == "50,gsm8k=7,mmlu=9"
+    assert settings(max_new_tokens="gsm8k=7").max_new_tokens.of("ceval", 2048) == 2048
+
+
+def test_worked_examples_are_the_dataset_s_own_number_unless_one_is_given(settings: Any):
+    assert (settings().load.few_shot, settings(few_shot=0).load.few_shot) == (None, 0)
+
+
 def test_all_configurations_are_clamped_by_the_largest_tree_of_the_run(settings: Any):
     given = {"model_path": "org/m", "speculative_draft_model_path": "org/d"}
     assert settings(config_list=["1,0,0,0", "8,3,1,4", "1,5,4,16"], **given).largest_tree == 16
