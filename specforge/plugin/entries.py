@@ -38,6 +38,11 @@ class CellEntry:
     record: CellRecord
     durations: tuple[float, ...]
 
+    @property
+    def test(self) -> str:
+        """What measures the cell; see :func:`test_of`."""
+        return test_of(self.fullname)
+
     def metadata(self) -> Any:
         """The entry as pytest-benchmark's own class, as its session keeps it."""
         from pytest_benchmark.stats import Metadata
@@ -57,6 +62,12 @@ class CellEntry:
         for duration in self.durations:
             metadata.stats.update(duration)
         return metadata
+
+
+def test_of(nodeid: str) -> str:
+    """A test's name, file and parameters included, that is the same wherever in the tree pytest was started."""
+    file, colons, test = nodeid.partition("::")
+    return file.rpartition("/")[2] + colons + test
 
 
 def entries_of(document: Mapping[str, Any], path: Path) -> list[CellEntry]:

@@ -59,7 +59,7 @@ class Ledger:
         resumed: the run that goes on; None for a new one.
 
     Attributes:
-        measured: the names of the tests whose cells were measured in this session.
+        measured: the tests (:func:`specforge.plugin.entries.test_of`) whose cells were measured in this session.
         gate_lines, report_line: what the end of the run has to say of the gate and of ``--report``.
         unwritten: why the run's file lacks what was measured last; None where it is whole.
     """
@@ -89,8 +89,8 @@ class Ledger:
 
     def add(self, entry: CellEntry) -> None:
         """Keeps a cell, relates it to the baseline's, and rewrites the run's file."""
-        self.measured.add(entry.name)
-        self.entries = [one for one in self.entries if one.name != entry.name] + [entry]
+        self.measured.add(entry.test)
+        self.entries = [one for one in self.entries if one.test != entry.test] + [entry]
         self.entries.sort(key=lambda one: self._order.get(one.param, len(self._order)))
         records = [one.record for one in self.entries]
         add_speedup(records)

@@ -64,8 +64,8 @@ class Resumed:
         files: its files.
         asked: what was asked of it; see :func:`asked_of`.
         entries: every cell of its JSON.
-        kept: the names of the tests whose cells are kept.
-        why: by the name of each other test in the JSON, why its cell is measured again.
+        kept: the tests (:func:`specforge.plugin.entries.test_of`) whose cells are kept.
+        why: by each other test in the JSON, why its cell is measured again.
         machine: pytest-benchmark's ``machine_info``.
     """
 
@@ -123,7 +123,7 @@ class Resumed:
 
     @property
     def _kept_entries(self) -> list[CellEntry]:
-        return [entry for entry in self.entries if entry.name in self.kept]
+        return [entry for entry in self.entries if entry.test in self.kept]
 
     def is_complete(self, settings: Settings) -> bool:
         """Whether every cell of the matrix is kept."""
@@ -133,7 +133,7 @@ class Resumed:
         """One line: how much is kept, and how much is measured, and why."""
         wanted = cell_ids(settings)
         kept = sum(entry.param in wanted for entry in self._kept_entries)
-        again = [self.why[entry.name] for entry in self.entries if entry.name in self.why]
+        again = [self.why[entry.test] for entry in self.entries if entry.test in self.why]
         parts = [f"{again.count(reason)} {reason}" for reason in dict.fromkeys(again)]
         missing = len(wanted) - kept - len(again)
         parts += [f"{missing} missing"] if missing > 0 else []
@@ -200,8 +200,8 @@ def read_resumed(reference: str) -> Resumed:
     if not isinstance(asked, dict) or not {"configs", "benchmarks"} <= asked.keys():
         raise RecordError(f"--resume: {files.json_path}: no run of `pytest bench_tests` (it has no {ASKED!r})")
     entries = entries_of(document, files.json_path)
-    why = {entry.name: reason for entry in entries if (reason := _why_again(entry, files)) is not None}
-    kept = tuple(entry.name for entry in entries if entry.name not in why)
+    why = {entry.test: reason for entry in entries if (reason := _why_again(entry, files)) is not None}
+    kept = tuple(entry.test for entry in entries if entry.test not in why)
     return Resumed(files, asked, entries, kept, why, document.get("machine_info") or {})
 
 

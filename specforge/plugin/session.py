@@ -14,6 +14,7 @@ from specforge.errors import DatasetError, OutputError, RecordError, SpecForgeEr
 from specforge.load.blocking import sigterm_interrupts
 from specforge.matrix import BenchmarkSpec
 from specforge.plugin.dry_run import without_workers
+from specforge.plugin.entries import test_of
 from specforge.plugin.gate import measured_rounds
 from specforge.plugin.ledger import Ledger, References
 from specforge.plugin.loading import Benchmarks
@@ -66,7 +67,9 @@ def leave_out_kept(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselects the cells that a resumed run keeps."""
     place, resumed = place_of(config), resumed_of(config)
     kept = set(place.kept or ()) if place is not None else set(resumed.kept) if resumed is not None else set()
-    cells = [item for item in items if item.name in kept and "measure_cell" in getattr(item, "fixturenames", ())]
+    cells = [
+        item for item in items if test_of(item.nodeid) in kept and "measure_cell" in getattr(item, "fixturenames", ())
+    ]
     if cells:
         items[:] = [item for item in items if item not in cells]
         config.hook.pytest_deselected(items=cells)

@@ -50,7 +50,7 @@ def _resumed(ledger: Ledger) -> Iterator[str]:
     """What ``--resume`` kept, what was measured, and how."""
     if ledger.resumed is None:
         return
-    measured = [entry for entry in ledger.entries if entry.name in ledger.measured]
+    measured = [entry for entry in ledger.entries if entry.test in ledger.measured]
     yield f"resumed: cells kept: {len(ledger.entries) - len(measured)}, measured: {len(measured)}"
     for entry in measured:
         yield f"resumed: {how_it_went_on(entry.record) or f'{Cell(entry.record).label}: measured anew'}"

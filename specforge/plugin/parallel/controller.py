@@ -120,7 +120,7 @@ class Controller:
         """Keeps the cell that a report brings, and enters it into pytest-benchmark's session."""
         ledger = ledger_of(self._config)
         entry = take(report, ledger.files) if ledger is not None else None
-        if ledger is None or entry is None or entry.name in ledger.measured:
+        if ledger is None or entry is None or entry.test in ledger.measured:
             return
         ledger.add(entry)
         if self.enters_cells:

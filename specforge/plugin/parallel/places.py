@@ -37,7 +37,7 @@ class Place:
             writes under its own and sends rows along.
         run: the name of the run's folder.
         started: when the run was, ISO 8601.
-        kept: the names of the tests whose cells a resumed run keeps; None for a new run.
+        kept: the tests (:func:`specforge.plugin.entries.test_of`) whose cells a resumed run keeps; None for a new run.
         options: the harness's options by destination, with what the controller read from a file of ``--matrix`` or a
             run of ``--resume``: xdist hands on the command line alone.
     """
