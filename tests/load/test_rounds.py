@@ -15,6 +15,7 @@ from specforge.load.prepare import Limits
 from specforge.load.schedule import OpenLoop
 from specforge.load.watch import Watch
 from tests.load.measuring import Measuring, prompt, text_of
+from tests.support.processes import wait_until
 from tests.support.scripted import Fault, Pace, Replies, Script, Speculation, Wire
 from tests.support.scripted_server import ScriptedServer
 
@@ -229,7 +230,8 @@ def test_a_dead_process_ends_the_load_at_once_and_its_requests_are_aborted() -> 
         measuring = Measuring(server.base_url, check_alive=check_alive)
         with pytest.raises(ServerError, match="the process ended with 9"):
             measuring.run(PROMPTS, concurrency=3)
-        assert len(list(filter(asked, server.requests))) == 3
+        # A request is in the log once it has ended, which is after its answer was read.
+        wait_until(lambda: len(list(filter(asked, server.requests))) == 3, within=10, what="three aborts in the log")
 
 
 def test_a_server_that_stays_silent_counts_as_hung() -> None:
