@@ -6,9 +6,9 @@
 
 Both send the same prompts in the same order, with the same limits and as many in flight, in turns, each first in every
 other repeat; printed are both throughputs of each repeat, the median of their ratios with an interval that holds the
-true one with 95 % (of ranks, so that a disturbed run weighs no more than another), and the acceptance lengths. SGLang's benchmark prints the
-average that the server itself keeps over its latest decode steps, where the first token of an answer does not count;
-so it is compared with ``acceptance_length_decode``.
+true one with 95 % (of ranks, so that a disturbed run weighs no more than another), and the acceptance lengths. SGLang's
+benchmark prints the average that the server itself keeps over its latest decode steps, where the first token of an
+answer does not count; so it is compared with ``acceptance_length_decode``.
 """
 
 from __future__ import annotations
