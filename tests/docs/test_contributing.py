@@ -7,14 +7,15 @@ import shlex
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.docs.markdown import Block, blocks
-from tests.support.processes import ROOT, outer_pytest_removed
+from tests.support.processes import ROOT, outer_pytest_removed, wait_until
 from tests.support.scripted import Script
-from tests.support.scripted.script import Start
+from tests.support.scripted.script import ALWAYS, Start
 from tests.support.scripted_server import ScriptedServer
 
 PROGRAMS = {"specforge": ["-m", "specforge.cli"], "pytest": ["-m", "pytest", "-p", "no:cacheprovider"]}
@@ -70,12 +71,24 @@ def run(command: list[str], folder: Path, text: str = "") -> subprocess.Complete
     )
 
 
+def let_in_after_a_refusal(server: ScriptedServer) -> None:
+    wait_until(
+        lambda: ("/ready", 503) in asked(server), within=100, what="the backend asks whether the server is ready"
+    )
+    server.become_ready()
+
+
+def asked(server: ScriptedServer) -> list[tuple[str, int]]:
+    return [(entry["path"], entry["status"]) for entry in server.requests]
+
+
+@pytest.mark.slow
 def test_a_dataset_a_scorer_and_a_backend_are_added_as_contributing_says(copy: Path):
     *additions, measurement = examples()
     for block in additions:
         carry_out(block, copy)
-    with ScriptedServer(Script(start=Start(ready_after=3.0))) as server:
+    with ScriptedServer(Script(start=Start(ready_after=ALWAYS))) as server, ThreadPoolExecutor(1) as thread:
+        letting_in = thread.submit(let_in_after_a_refusal, server)
         carry_out(measurement, copy, port=server.port)
-        asked = [(entry["path"], entry["status"]) for entry in server.requests]
-    assert ("/ready", 503) in asked, "the backend did not have to wait"
-    assert ("/v1/chat/completions", 200) in asked
+        letting_in.result()
+        assert ("/v1/chat/completions", 200) in asked(server)

@@ -74,6 +74,10 @@ class ScriptedServer(HostedApp):
         """The most generation requests that were open at once."""
         return self._app.log.max_in_flight
 
+    def become_ready(self) -> None:
+        """Ends what the script's ``ready_after`` began."""
+        self._app.ready = True
+
     def _die(self, code: int) -> None:
         self.exit_code = code
         self.end()
