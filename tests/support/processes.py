@@ -170,6 +170,11 @@ class Running:
         self._file.close()
 
 
+def outer_pytest_removed() -> dict[str, str]:
+    """The environment without the variables by which a pytest inside pytest would be changed."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_CORE_"))}
+
+
 @contextmanager
 def running(
     command: Sequence[str],
@@ -179,9 +184,12 @@ def running(
     log: Path | None = None,
     grace: float = _GRACE_SECONDS,
 ) -> Iterator[Running]:
-    """Starts a program and ends its process group at the end. ``environment`` is laid over this process's own."""
+    """Starts a program and ends its process group at the end.
+
+    ``environment`` is laid over this process's own, without what would tell a pytest that it runs inside another.
+    """
     program = Running(
-        command, cwd=cwd, environment={**os.environ, **(environment or {})}, log=log or cwd / "output.log"
+        command, cwd=cwd, environment={**outer_pytest_removed(), **(environment or {})}, log=log or cwd / "output.log"
     )
     try:
         yield program
@@ -192,11 +200,6 @@ def running(
 def pytest_command(*arguments: str) -> list[str]:
     """A pytest of its own on the same interpreter, without what would carry over from this run."""
     return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-
-
-def outer_pytest_removed() -> dict[str, str]:
-    """The environment without the variables by which a pytest inside pytest would be changed."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_CORE_"))}
 
 
 @dataclass(frozen=True)
