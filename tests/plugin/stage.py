@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 import sys
@@ -18,7 +17,6 @@ from tests.support.processes import (
     Process,
     Running,
     mentioning,
-    outer_pytest_removed,
     pytest_command,
     run_pytest,
     running,
@@ -104,7 +102,7 @@ class Stage:
         path.write_text(json.dumps(runs), encoding="utf-8")
         script = Path(__file__).with_name("several_runs.py")
         command = [sys.executable, str(script), str(path)]
-        with running(command, cwd=self.folder, environment=_nothing_inherited()) as program:
+        with running(command, cwd=self.folder) as program:
             assert program.wait(180) == 0, program.output
         return [Completed(**result) for result in json.loads(path.read_text(encoding="utf-8"))]
 
@@ -140,8 +138,3 @@ class Stage:
     def servers(self) -> list[Process]:
         """Launched servers that still live, supervisors included."""
         return mentioning(str(self.script_file))
-
-
-def _nothing_inherited() -> dict[str, str]:
-    """Variables of an outer pytest blanked: laid over an environment they can't be taken out."""
-    return {name: "" for name in os.environ if name not in outer_pytest_removed()}
