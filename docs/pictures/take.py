@@ -1,4 +1,4 @@
-"""Takes the README's picture from a run made now, on a machine with nothing else to do: ``python docs/pictures/take.py``.
+"""Takes the README's picture from a run made now, on a quiet machine: ``python docs/pictures/take.py``.
 
 Needs chromium, and this package with its ``report`` extra.
 """
