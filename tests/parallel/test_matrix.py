@@ -282,9 +282,9 @@ def test_one_server_behind_several_workers_is_told_where_it_is_meant(stage: Stag
 
 
 def test_workers_of_other_projects_are_left_alone(tmp_path: Path):
-    """Entry point installed, no option given, no cell collected: xdist's scheduling and pytest-benchmark's warning."""
+    """Entry point installed, no option given, no cell collected, though ids may look like a configuration's."""
     (tmp_path / "test_own.py").write_text(
-        "import pytest\n\n@pytest.mark.parametrize('n', range(4))\n"
+        "import pytest\n\n@pytest.mark.parametrize('n', ['1,0,0,0', '1,3,1,4', '3', '4'])\n"
         "def test_own(n, benchmark): assert benchmark(lambda: n) == n\n",
         encoding="utf-8",
     )

@@ -25,6 +25,7 @@ from specforge.plugin.parallel.places import (
 from specforge.plugin.parallel.scheduling import ConfigurationScheduling, configuration_of
 from specforge.plugin.parallel.transport import take
 from specforge.plugin.parallel.worker import MISTAKE
+from specforge.plugin.resume import cell_ids
 from specforge.plugin.state import ledger_of, resumed_of, settings_of
 from specforge.results.run_file import run_stem
 
@@ -96,16 +97,24 @@ class Controller:
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Begins the run when the first worker has found cells, which is before any of them runs."""
-        if ledger_of(self._config) is not None or not any(map(configuration_of, ids)):
-            return
-        configurations = {str(config) for config in settings_of(self._config).configs}
-        if configurations.isdisjoint(map(configuration_of, ids)):
+        if ledger_of(self._config) is not None or not any(map(configuration_of, ids)) or not self._are_cells(ids):
             return
         from specforge.plugin.session import keep_for_workers
 
         self._check()
         keep_for_workers(self._config, self._folder)
         self._schedule_by_configuration()
+
+    def _are_cells(self, ids: Sequence[str]) -> bool:
+        """Whether some of these tests have the matrix's configurations.
+
+        Where no option was given, another project's tests may: only a configuration with its benchmark is believed.
+        """
+        settings = settings_of(self._config)
+        if any_given(self._config):
+            return not {str(config) for config in settings.configs}.isdisjoint(map(configuration_of, ids))
+        cells = cell_ids(settings)
+        return any(cell in nodeid for nodeid in filter(configuration_of, ids) for cell in cells)
 
     def _schedule_by_configuration(self) -> None:
         """Replaces the scheduling, now that it is known to be cells that are scheduled: other tests keep xdist's."""
