@@ -1,10 +1,11 @@
 """What an earlier measurement of a cell left in its rows before it was cut off, and how much of that still counts.
 
-A round counts where its rows hold every prompt and no request of it failed or was retried. They hold the answers and
-the times, so accuracy, acceptance, losslessness and the round's throughput follow from them as they did from the
-measurement (the gaps between streamed chunks alone are in no row). The round that was cut counts for nothing: its
-window was never closed, and asking only the prompts that it lacks would measure another load. It is measured anew, and
-its rows stay in the file as superseded.
+A round counts where its rows hold every prompt, no request of it failed or was retried, and it was measured under the
+conditions of now (:mod:`specforge.measurement.conditions`). They hold the answers and the times, so accuracy,
+acceptance, losslessness and the round's throughput follow from them as they did from the measurement (the gaps between
+streamed chunks alone are in no row). The round that was cut counts for nothing: its window was never closed, and asking
+only the prompts that it lacks would measure another load. It is measured anew, and its rows stay in the file as
+superseded.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from specforge.errors import RecordError
 from specforge.load.conversation import Outcome
 from specforge.load.prepare import PreparedPrompt
 from specforge.measurement.collector import Collector
+from specforge.measurement.conditions import Conditions, first_valid_attempt
 from specforge.metrics.requests import RoundTimes
 from specforge.results.rows import Row, drop_cut_line, read_rows, without_images
 
@@ -35,6 +37,8 @@ class Earlier:
         next_attempt: above every attempt in the file.
         superseded: rows that count for nothing any more.
         cut_line: whether the last row was not whole, and is gone.
+        other_conditions: whether there are rows that another server, or another machine, may have made.
+        first_attempt: from which attempt on rows are of the conditions of now.
     """
 
     path: Path
@@ -42,6 +46,8 @@ class Earlier:
     next_attempt: int
     superseded: int
     cut_line: bool
+    other_conditions: bool
+    first_attempt: int
 
     def restore(self, prompts: Sequence[PreparedPrompt], collector: Collector) -> None:
         """Hands the rounds that count to a collector, as the load generator did."""
@@ -67,48 +73,71 @@ class Earlier:
             "rounds_measured_anew": [number for number in range(rounds) if number not in self.attempts],
             "rows_superseded": self.superseded,
             "last_row_was_cut": self.cut_line,
+            "other_conditions": self.other_conditions,
         }
 
 
-def read_earlier(path: Path, prompts: Sequence[Prompt], rounds: int) -> Earlier | None:
+def read_earlier(path: Path, prompts: Sequence[Prompt], rounds: int, conditions: Conditions) -> Earlier | None:
     """Looks at what a cell's rows file holds, and cuts off a last line that is not whole. None where it holds nothing.
 
     Args:
         path: the cell's rows; there may be no such file.
         prompts: what the cell asks now.
         rounds: measured rounds that it asks for.
+        conditions: what it would be measured under.
 
     Raises:
         RecordError: a line is no row, or the rows are of other prompts.
     """
     try:
-        return _read(path, prompts, rounds) if path.is_file() else None
+        return _read(path, prompts, rounds, conditions) if path.is_file() else None
+    except OSError as error:
+        raise RecordError(f"--resume: {path}: {error.strerror}") from None
     except RecordError as error:
         raise RecordError(f"--resume: {error}; without that file the cell is measured anew") from None
 
 
-def _read(path: Path, prompts: Sequence[Prompt], rounds: int) -> Earlier | None:
+def _read(path: Path, prompts: Sequence[Prompt], rounds: int, conditions: Conditions) -> Earlier | None:
     cut_line = drop_cut_line(path)
     asked = {prompt.row_id: prompt for prompt in prompts}
     whole, spoilt = Counter[tuple[int, int]](), set[tuple[int, int]]()
     answered = set[tuple[str, int, int]]()
     for row in read_rows(path):
+        _check_whole(path, row)
         _check_same(path, row, asked.get(row["row_id"]))
         key = (row["round"], row["attempt"])
         whole[key] += 1
-        timed = all("ended_at" in turn for turn in row["turns"])
-        if row["status"] == "failed" or row["retries"] or not timed or (row["row_id"], *key) in answered:
+        if row["status"] == "failed" or row["retries"] or not _is_timed(row) or (row["row_id"], *key) in answered:
             spoilt.add(key)
         answered.add((row["row_id"], *key))
     if not whole and not cut_line:
         return None
+    following = max((attempt for _, attempt in whole), default=-1) + 1
+    first = first_valid_attempt(path, conditions, following)
     attempts = {
         number: attempt
         for (number, attempt), count in whole.items()
-        if count == len(asked) and number < rounds and (number, attempt) not in spoilt
+        if count == len(asked) and number < rounds and attempt >= first and (number, attempt) not in spoilt
     }
     superseded = whole.total() - len(asked) * len(attempts)
-    return Earlier(path, attempts, max((attempt for _, attempt in whole), default=-1) + 1, superseded, cut_line)
+    others = any(attempt < first for _, attempt in whole)
+    return Earlier(path, attempts, following, superseded, cut_line, others, first)
+
+
+def _check_whole(path: Path, row: Row) -> None:
+    try:
+        numbers = [row["round"], row["attempt"], row["retries"], *(turn["output_tokens"] for turn in row["turns"])]
+        _ = row["status"], row["error"], row["clamped"], row["messages"], row["followups"], _replies(row)
+        is_whole = all(isinstance(number, int) and number >= 0 for number in numbers)
+    except (KeyError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise RecordError(f"{path}: the row of {row['row_id']} is damaged, or of an older version")
+
+
+def _is_timed(row: Row) -> bool:
+    times = ((turn["sent_at"], turn["ended_at"]) for turn in row["turns"])
+    return all(isinstance(sent, float) and isinstance(ended, float) and sent <= ended for sent, ended in times)
 
 
 def _check_same(path: Path, row: Row, prompt: Prompt | None) -> None:
@@ -122,8 +151,13 @@ def _check_same(path: Path, row: Row, prompt: Prompt | None) -> None:
 
 
 def _outcome(row: Row, prepared: PreparedPrompt) -> Outcome:
-    replies = [_reply(turn) for turn in row["turns"]]
-    return Outcome(prepared, row["round"], replies, row["status"], row["error"], row["retries"], clamped=row["clamped"])
+    return Outcome(
+        prepared, row["round"], _replies(row), row["status"], row["error"], row["retries"], clamped=row["clamped"]
+    )
+
+
+def _replies(row: Row) -> list[Reply]:
+    return [_reply(turn) for turn in row["turns"]]
 
 
 def _reply(turn: Mapping[str, Any]) -> Reply:

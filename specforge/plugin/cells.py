@@ -9,6 +9,7 @@ import pytest
 from specforge.errors import SpecForgeError
 from specforge.matrix import BenchmarkSpec
 from specforge.measurement.cell import INTERRUPTED, CellPlan, measure_cell
+from specforge.measurement.conditions import keep_conditions
 from specforge.measurement.earlier import read_earlier
 from specforge.plugin.entries import CellEntry
 from specforge.plugin.parallel.worker import send
@@ -63,6 +64,9 @@ def _plan(run: Run, server: ServerOfRun, spec: BenchmarkSpec) -> CellPlan:
     settings = run.settings
     drawn = run.benchmarks.of(spec)
     rows_path = run.files.rows_path(str(server.config), str(spec))
+    conditions = run.conditions(server)
+    earlier = read_earlier(rows_path, drawn.prompts, run.rounds, conditions) if run.goes_on else None
+    keep_conditions(rows_path, conditions, earlier.first_attempt if earlier is not None else 0)
     return CellPlan(
         config=run.record_config(server.config, server.server),
         spec=spec,
@@ -75,7 +79,7 @@ def _plan(run: Run, server: ServerOfRun, spec: BenchmarkSpec) -> CellPlan:
         scorer=run.scorers.of(drawn.name),
         unscored=run.scorers.why_none(drawn.name),
         rows_path=rows_path,
-        earlier=read_earlier(rows_path, drawn.prompts, run.rounds) if run.goes_on else None,
+        earlier=earlier,
         environment=run.environment(server.server, drawn),
     )
 

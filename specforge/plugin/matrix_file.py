@@ -11,6 +11,7 @@ import contextlib
 import difflib
 import json
 import os
+import reprlib
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -123,6 +124,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise UsageError(f"--matrix: {str(path)!r} can't be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"--matrix: {path}: not UTF-8 text") from None
+    except RecursionError:
+        raise UsageError(f"--matrix: {path}: nested too deeply") from None
     if not isinstance(table, dict):
         raise UsageError(f"--matrix: {path}: found {_kind(table)}, expected options by their names")
     return table
@@ -134,7 +137,7 @@ def _read_toml(path: Path) -> Any:
     else:
         import tomli as tomllib
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"--matrix: {path}: not TOML: {error}") from None
 
@@ -143,9 +146,28 @@ def _read_yaml(path: Path) -> Any:
     import yaml
 
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8-sig"), _yaml_loader())  # a safe one
     except yaml.YAMLError as error:
         raise UsageError(f"--matrix: {path}: not YAML: {' '.join(str(error).split())}") from None
+
+
+def _yaml_loader() -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Refuses what YAML leaves open: a key that is there twice, and a value that holds itself."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            written = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != "<<"]
+            for key in written:
+                if written.count(key) > 1:
+                    raise yaml.constructor.ConstructorError(None, None, f"{key!r} is there twice", node.start_mark)
+            return super().construct_mapping(node, deep)
+
+        def construct_object(self, node: Any, deep: bool = False) -> Any:  # noqa: ARG002
+            return super().construct_object(node, deep=True)  # so that it meets a node within itself, and says so
+
+    return Loader
 
 
 def _read_record(path: Path) -> dict[str, Any]:
@@ -174,6 +196,8 @@ def _benchmark_tables(tables: Any, path: Path) -> dict[str, BenchmarkLimits]:
     limits: dict[str, BenchmarkLimits] = {}
     for name, table in tables.items():
         dataset = find(str(name), f"--matrix: {where}").name
+        if dataset in limits:
+            raise UsageError(f"--matrix: {where}: {dataset} is there twice, under two of its names")
         limits[dataset] = BenchmarkLimits.read(table, path, f"[benchmark.{name}] ")
     return limits
 
@@ -195,6 +219,8 @@ class BenchmarkLimits:
     def read(cls, table: Mapping[str, Any], path: Path, where: str) -> BenchmarkLimits:
         """Checks a table's keys and values."""
         plain = {str(key).replace("_", "-"): value for key, value in table.items()}
+        if len(plain) < len(table):
+            raise UsageError(f"--matrix: {path}: {where}a key is there twice, under two of its names")
         for key, value in plain.items():
             if key not in _LIMITS:
                 raise _unknown(path, key, _LIMITS, where)
@@ -269,7 +295,9 @@ def _is_texts(value: Any) -> bool:
 
 
 def _wrong(where: str, value: Any, expected: str) -> UsageError:
-    return UsageError(f"--matrix: {where} is {json.dumps(value, default=str)}; expected {expected}")
+    # A value may be large: YAML's aliases make much of little.
+    found = reprlib.repr(value) if isinstance(value, (list, dict)) else json.dumps(value, default=str)
+    return UsageError(f"--matrix: {where} is {found}; expected {expected}")
 
 
 def _kind(value: Any) -> str:

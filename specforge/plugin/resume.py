@@ -157,6 +157,7 @@ def how_it_went_on(record: CellRecord) -> str | None:
     parts = [f"{_rounds(kept)} from the rows, answers and times"] if kept else []
     parts += [f"{_rounds(anew)} measured anew"] if anew else []
     parts += [f"{resumed['rows_superseded']} rows superseded"] if resumed["rows_superseded"] else []
+    parts += ["rows of another server or machine count for nothing"] if resumed["other_conditions"] else []
     parts += ["the last row was cut, and is gone"] if resumed["last_row_was_cut"] else []
     return f"{Cell(record).label}: {'; '.join(parts)}"
 
@@ -197,7 +198,7 @@ def read_resumed(reference: str) -> Resumed:
     files = _files_of(Path(reference).expanduser())
     document = read_json(files.json_path)
     asked = document.get(ASKED) if isinstance(document, dict) else None
-    if not isinstance(asked, dict) or not {"configs", "benchmarks"} <= asked.keys():
+    if not isinstance(asked, dict) or not all(_is_texts(asked.get(name)) for name in ("configs", "benchmarks")):
         raise RecordError(f"--resume: {files.json_path}: no run of `pytest bench_tests` (it has no {ASKED!r})")
     entries = entries_of(document, files.json_path)
     why = {entry.test: reason for entry in entries if (reason := _why_again(entry, files)) is not None}
@@ -205,7 +206,12 @@ def read_resumed(reference: str) -> Resumed:
     return Resumed(files, asked, entries, kept, why, document.get("machine_info") or {})
 
 
+def _is_texts(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(text, str) for text in found)
+
+
 def _files_of(path: Path) -> RunFiles:
+    path = path if path.name else path.absolute()  # "." is a folder as well
     files = RunFiles(path.with_name(path.name.removesuffix(".json")))
     if not path.exists() or not files.json_path.is_file():
         raise UsageError(

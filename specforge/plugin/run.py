@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from specforge.datasets.model import Benchmark
 from specforge.errors import OutputError, ServerError, UsageError
 from specforge.matrix import SpecConfig
 from specforge.measurement.cell import PreparedPrompts
+from specforge.measurement.conditions import Conditions
 from specforge.measurement.environment import (
     attached_config,
     git_commit,
@@ -33,6 +35,7 @@ from specforge.plugin.loading import Benchmarks
 from specforge.plugin.matrix_file import resolved_options
 from specforge.plugin.options import option
 from specforge.plugin.parallel.places import Place, devices_of, sharing_warnings
+from specforge.plugin.resume import asked_of
 from specforge.plugin.scorers import Scorers
 from specforge.plugin.settings import Settings, embedded_label
 from specforge.plugin.state import resumed_of
@@ -156,6 +159,22 @@ class Run:
                 "algorithm": algorithm,
             }
         return attached_config(server.about.server_info if server is not None else None, config.batch_size)
+
+    def conditions(self, server: ServerOfRun) -> Conditions:
+        """What decides a cell's numbers besides what is asked: the server, the machine, and what else runs there."""
+        settings, info = self.settings, server.server.about.server_info if server.server is not None else None
+        return {
+            "cell": str(server.config),
+            "config": self.record_config(server.config, server.server),
+            "server": server_settings(info),
+            "asked": asked_of(settings, self.rounds),
+            "base_url": server.server.base_url if settings.launch is None and server.server is not None else None,
+            "node": platform.node(),
+            "machine": self._environment["machine"],
+            "gpus": self._environment["gpus"],
+            "devices": len(self._devices.ids),
+            "servers_at_once": self.place.shares if self.place is not None else 1,
+        }
 
     def _surroundings(self, config: pytest.Config) -> dict[str, Any]:
         settings = self.settings

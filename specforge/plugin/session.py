@@ -47,15 +47,15 @@ def check(config: pytest.Config) -> None:
         pytest.UsageError: an option is wrong.
     """
     with told_by_pytest():
-        if option(config, "matrix"):
+        if option(config, "matrix") is not None:
             apply_matrix(config)
-        if option(config, "resume"):
+        if option(config, "resume") is not None:
             config.stash[RESUMED] = read_resumed(option(config, "resume"))
             take_matrix(config, config.stash[RESUMED].matrix)
         settings, resumed = settings_of(config), resumed_of(config)
         if resumed is not None:
             resumed.check(settings, measured_rounds(settings.rounds, option(config, "fail_on")))
-        if option(config, "report"):
+        if option(config, "report") is not None:
             check_report(Path(option(config, "report")))
         if not has_workers(config):
             check_workers(settings, [THIS_MACHINE], os.environ)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Callable, Sequence
@@ -99,8 +100,8 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
     for flag, least in (("rounds", 1), ("num_prompts", 1), ("few_shot", 0), ("max_failed", 0), ("tp_size", 1)):
         at_least(flag, get(flag), least)
     for flag in ("request_timeout", "timeout_for_server_launch"):
-        if get(flag) <= 0:
-            raise UsageError(f"--{flag.replace('_', '-')}: {get(flag):g} is not above 0")
+        if not 0 < get(flag) < math.inf:
+            raise UsageError(f"--{flag.replace('_', '-')}: {get(flag):g} is no finite number above 0")
     if get("port") is not None and not 0 < get("port") < 65536:
         raise UsageError(f"--port: {get('port')} is not a port; expected 1 to 65535")
     endpoints = _endpoints(get)

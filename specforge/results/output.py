@@ -14,7 +14,7 @@ def write_text(path: Path, text: str, flag: str = "--output") -> None:
         UsageError: it can't be written; the message names the flag.
     """
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")  # half a surrogate pair is no UTF-8
     except OSError as error:
         raise _unwritable(path, flag, error) from None
 

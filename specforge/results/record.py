@@ -23,7 +23,7 @@ A record is plain JSON data. ``specforge benchmark`` writes one such object; a m
 ``environment``
     server version, its speculative settings as it reports them, GPU, model paths, template hash, flags, git commit,
     note. A cell that was cut off and resumed has ``resumed`` too: ``rounds_from_rows`` (accuracy, acceptance and times
-    follow from the rows) and ``rounds_measured_anew``, ``rows_superseded``, ``last_row_was_cut``.
+    follow from the rows) and ``rounds_measured_anew``, ``rows_superseded``, ``last_row_was_cut``, ``other_conditions``.
 ``status``
     ``ok``, ``failed`` or ``partial``; ``reason`` says why in one line (null when ok).
 ``rows``

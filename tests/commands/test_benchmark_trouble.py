@@ -30,7 +30,7 @@ PREFIX = "specforge benchmark: "
         (["--client-processes", 0], "--client-processes: 0 is not at least 1"),
         (["--max-new-tokens", 0], "--max-new-tokens: 0 is not at least 1"),
         (["--max-failed", -1], "--max-failed: -1 is not at least 0"),
-        (["--timeout-seconds", 0], "--timeout-seconds: 0 is not above 0"),
+        (["--timeout-seconds", 0], "--timeout-seconds: 0 is no finite number above 0"),
         (["--request-rate", 0], "--request-rate: 0 is not a number of requests a second above 0"),
         (["--request-rate", "nan"], "--request-rate: nan is not a number of requests a second above 0"),
         (

@@ -48,6 +48,9 @@ MISTAKES = {
     "[benchmark.gsm8k]\nprompts = 3": "[benchmark.gsm8k] unknown key 'prompts'; the nearest known one is 'num-prompts'",
     "[benchmark.gsm8k]\nnum-prompts = 0": "'num-prompts' is 0; expected an integer of at least 1",
     "[benchmark.gsm8k]\nsubset = 3": "'subset' is 3; expected a name or a list of names",
+    "[benchmark.gsm8k]\n[benchmark.GSM8K]": "gsm8k is there twice, under two of its names",
+    "[benchmark.gsm8k]\nmax-new-tokens = 3\nmax_new_tokens = 4": "a key is there twice, under two of its names",
+    f"rounds = {'[' * 3000}{']' * 3000}": "nested too deeply",
     "rounds": "not TOML: ",
     "[": "not TOML: ",
 }
@@ -129,6 +132,9 @@ def test_a_mistake_in_a_file_is_one_line_that_names_it(tmp_path: Path, text: str
 @pytest.mark.parametrize(
     "name, text, said",
     [
+        ("m.yaml", "seed: 1\nrounds: 2\nseed: 3", "'seed' is there twice"),
+        ("m.yaml", "extra-body: &body {a: *body}", "recursive"),
+        ("m.yaml", f"rounds: {'[' * 3000}{']' * 3000}", "nested too deeply"),
         ("a.yaml", "rounds: [", "not YAML: "),
         ("b.yml", "- rounds", "found list, expected options by their names"),
         ("c.json", "{}", "no record of a benchmark"),
@@ -140,3 +146,10 @@ def test_a_file_of_another_kind_is_refused_in_one_line(tmp_path: Path, name: str
         read_matrix(Path(write(tmp_path, name, text)), {})
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_file_may_begin_with_a_byte_order_mark_and_share_values_by_merging(tmp_path: Path):
+    toml = write(tmp_path, "matrix.toml", "\ufeffrounds = 2\r\n")
+    yaml = write(tmp_path, "matrix.yaml", "\ufeff<<: &shared {rounds: 3, seed: 1}\nrounds: 2\n")
+    assert read_matrix(Path(toml), {}) == {"rounds": 2}
+    assert read_matrix(Path(yaml), {}) == {"rounds": 2, "seed": 1}

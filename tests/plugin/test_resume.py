@@ -136,6 +136,7 @@ def test_whole_rounds_come_from_the_rows_and_the_cut_one_is_measured_anew(left: 
         "rounds_measured_anew": [1],
         "rows_superseded": 1,
         "last_row_was_cut": True,
+        "other_conditions": False,
     }
     now, before = (side[CUT]["metrics"]["rounds"] for side in (records, left.whole))
     assert now[0] == before[0]

@@ -14,6 +14,7 @@ from specforge.datasets.model import Prompt
 from specforge.errors import OutputError, RecordError, UsageError
 from specforge.load.conversation import Outcome
 from specforge.load.prepare import PreparedPrompt
+from specforge.results.output import write_text
 from specforge.results.rows import RowWriter, read_rows, rewrite, sha256_of, without_images
 from specforge.results.run_file import RunFiles, run_stem, safe_name, write_json_atomically
 
@@ -183,3 +184,8 @@ def test_a_name_is_safe_in_any_folder(tmp_path: Path, text: str):
 
 def test_long_names_that_differ_at_their_end_are_told_apart():
     assert safe_name("mmlu:5:" + "a," * 200 + "b") != safe_name("mmlu:5:" + "a," * 200 + "c")
+
+
+def test_a_page_with_half_a_surrogate_pair_is_written(tmp_path: Path) -> None:
+    write_text(tmp_path / "page.html", "half \ud800")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == "half \\ud800"

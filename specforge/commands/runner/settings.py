@@ -68,8 +68,8 @@ def read_settings(given: argparse.Namespace, flags: Sequence[str]) -> Settings:
     for flag in ("num_prompts", "max_samples", "rounds", "client_processes", "max_new_tokens"):
         at_least(flag, getattr(given, flag), 1)
     at_least("max_failed", given.max_failed, 0)
-    if not given.request_timeout > 0:
-        raise UsageError(f"--timeout-seconds: {given.request_timeout:g} is not above 0")
+    if not 0 < given.request_timeout < math.inf:
+        raise UsageError(f"--timeout-seconds: {given.request_timeout:g} is no finite number above 0")
     spec = _spec(given.dataset)
     return Settings(
         endpoint=Endpoint.parse(given.base_url, given.api_key, tuple(map(parse_header, given.header))),
