@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from specforge.measurement.cell import INTERRUPTED
 from specforge.plugin.ledger import Ledger
 from specforge.plugin.resume import how_it_went_on
 from specforge.results.cell import Cell
@@ -35,6 +36,8 @@ def write_summary(reporter: Any, ledger: Ledger) -> None:
         reporter.write_line(f"record: {ledger.unwritten}", red=True)
     else:
         reporter.write_line(f"record: {ledger.files.json_path}")
+        if any(record["reason"] == INTERRUPTED for record in records):
+            reporter.write_line(f"interrupted: --resume {ledger.files.json_path} goes on")
     if ledger.report_line is not None:
         reporter.write_line(ledger.report_line)
 
@@ -87,7 +90,7 @@ def _accuracy(metrics: dict[str, Any]) -> str:
 
 
 def _remarks(record: CellRecord) -> str:
-    metrics = record["metrics"]
+    metrics, answers = record["metrics"], len(record["requests"]["row_id"])
     remarks = [record["status"]] if record["status"] != "ok" else []
     for name, text in (
         ("failed", "failed"),
@@ -97,7 +100,7 @@ def _remarks(record: CellRecord) -> str:
         ("too_long", "too long"),
     ):
         if metrics[name]:
-            remarks.append(f"{metrics[name]} {text}")
+            remarks.append(f"{metrics[name]} of {answers} {text}")
     return ", ".join(remarks)
 
 

@@ -114,7 +114,7 @@ def test_failed_requests_up_to_max_failed_fail_no_cell(stage: Stage):
     (record,) = stage.records().values()
     assert (run.code, record["status"], record["metrics"]["failed"]) == (0, "ok", 1)
     assert record["metrics"]["output_throughput"] is None, "a round with a failed request is no measure of speed"
-    assert "1 failed" in run.output.partition("= specforge =")[2]
+    assert "1 of 24 failed" in run.output.partition("= specforge =")[2]
 
 
 def test_a_stale_server_never_answers_for_ours(stage: Stage):
@@ -164,7 +164,9 @@ def test_however_pytest_ends_no_server_is_left_and_what_was_measured_is_on_disk(
         assert (partial["status"], partial["reason"]) == ("partial", "interrupted")
         assert partial["metrics"]["requests"] == 2 * len(rows) == 2 * len(partial["requests"]["row_id"])
         assert (partial["metrics"]["output_throughput"], partial["metrics"]["accuracy"]) == (None, None)
-        assert "partial" in program.output.partition("= specforge =")[2]
+        table = program.output.partition("= specforge =")[2]
+        assert "partial" in table
+        assert "interrupted: --resume results/" in table
     assert len(stage.starts()) == 1
 
 

@@ -144,7 +144,7 @@ def test_numbers_stand_with_their_intervals(page: Path) -> None:
         r'data-label="speedup"><span><span>2\.10×</span> <span class="interval">\[\d\.\d\d, \d\.\d\d\]', text
     )
     assert "fewer than four prompts a slot" in text
-    assert "1 loops" in text
+    assert "1 of 40 loops" in text
 
 
 def test_texts_of_loops_and_slow_prompts_are_shown_escaped_and_shortened(page: Path) -> None:

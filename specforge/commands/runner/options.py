@@ -82,7 +82,8 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
         type=float,
         default=None,
         metavar="R",
-        help="requests sent a second, whether or not earlier ones have ended; several values make a sweep",
+        help="prompts sent a second, whether or not earlier ones have ended; several values make a sweep. "
+        "The later turns of a conversation come on top",
     )
     group.add_argument(
         "--arrivals",

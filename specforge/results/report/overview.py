@@ -55,7 +55,8 @@ def _values(cell: Cell) -> Iterator[tuple[str, str, str, str]]:
 def _remarks(cell: Cell) -> Iterator[str]:
     if cell.record["status"] != "ok":
         yield f"{cell.record['status']}: {cell.record['reason'] or 'no reason given'}"
-    yield from (f"{cell.metrics[name]} {text}" for name, text in _COUNTS if cell.metrics.get(name))
+    answers = len(cell.record["requests"].get("row_id", []))
+    yield from (f"{cell.metrics[name]} of {answers} {text}" for name, text in _COUNTS if cell.metrics.get(name))
 
 
 def surroundings(run: SavedRun) -> list[tuple[str, str]]:
