@@ -24,9 +24,8 @@ def write_summary(reporter: Any, ledger: Ledger) -> None:
     told = (text for record in records for text in record["environment"]["warnings"])
     for warning in dict.fromkeys((*told, *ledger.warnings)):
         reporter.write_line(f"warning: {warning}", yellow=True)
-    for note in dict.fromkeys(
-        text for record in records for text in (*record["benchmark"]["notes"], *_unscored(record))
-    ):
+    notes = (text for record in records for text in (*record["benchmark"]["notes"], *_unscored(record)))
+    for note in dict.fromkeys((*notes, *_one_round(records))):
         reporter.write_line(f"note: {note}")
     for line in _resumed(ledger):
         reporter.write_line(line)
@@ -47,6 +46,12 @@ def _unscored(record: CellRecord) -> Iterator[str]:
     reason = record["metrics"]["reasons"].get("accuracy")
     if reason and record["status"] == "ok":
         yield f"{record['benchmark']['spec']}: no accuracy: {reason}"
+
+
+def _one_round(records: Sequence[CellRecord]) -> Iterator[str]:
+    """What the intervals of speedup leave out, where a cell was measured once."""
+    if any(record["metrics"]["speedup"] is not None and len(record["metrics"]["rounds"]) == 1 for record in records):
+        yield "speedup of one round: its interval knows how prompts differ, not how the machine does; --rounds 5 tells"
 
 
 def _resumed(ledger: Ledger) -> Iterator[str]:
@@ -70,7 +75,7 @@ def cells_of(record: CellRecord) -> tuple[str, ...]:
         name,
         record["benchmark"]["spec"],
         _number(metrics["output_throughput"], ".1f"),
-        _number(metrics["speedup"], ".2f", "x"),
+        _speedup(metrics),
         _number(metrics["acceptance_length"], ".2f"),
         _accuracy(metrics),
         _remarks(record),
@@ -79,6 +84,12 @@ def cells_of(record: CellRecord) -> tuple[str, ...]:
 
 def _number(value: float | None, form: str, unit: str = "") -> str:
     return "-" if value is None else f"{value:{form}}{unit}"
+
+
+def _speedup(metrics: dict[str, Any]) -> str:
+    interval = metrics.get("speedup_interval")
+    low_high = f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
+    return _number(metrics["speedup"], ".2f", "x") + low_high
 
 
 def _accuracy(metrics: dict[str, Any]) -> str:
