@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from specforge.errors import UsageError
+
+# An address may come without a scheme; then a colon tells a user and password from a mail address.
+_USER = re.compile(r"(://|(?:^|(?<=[\s=]))(?=[^\s/@:]+:))[^\s/]+@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +31,28 @@ class Endpoint:
     def parse(cls, url: str, api_key: str | None = None, extra_headers: tuple[tuple[str, str], ...] = ()) -> Endpoint:
         """Reads ``--base-url``; a trailing ``/v1``, which OpenAI clients want, is taken off.
 
+        A user and password in it become a header (RFC 7617), so that ``base_url`` can be shown and recorded.
+
         Raises:
-            UsageError: it is no http or https URL with a host.
+            UsageError: it is no http or https URL with a host, or names a user beside ``api_key``.
         """
         parts = urlsplit(url if "://" in url else f"http://{url}")
+        user, at, host = parts.netloc.rpartition("@")
         try:
             well_formed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         except ValueError:
             well_formed = False
         if not well_formed:
-            raise UsageError(f"--base-url: {url!r} is not a server's address; expected http(s)://host[:port][/path]")
+            raise UsageError(
+                f"--base-url: {without_user(url)!r} is not a server's address; expected http(s)://host[:port][/path]"
+            )
+        if at and api_key is not None:
+            raise UsageError(f"--base-url: {without_user(url)!r} names a user, and there is a key; only one is sent")
+        if at:
+            named = b64encode(unquote(user).encode()).decode()
+            extra_headers = (("Authorization", f"Basic {named}"), *extra_headers)
         path = parts.path.rstrip("/").removesuffix("/v1")
-        return cls(f"{parts.scheme}://{parts.netloc}{path}", api_key, extra_headers)
+        return cls(f"{parts.scheme}://{host}{path}", api_key, extra_headers)
 
     def url(self, path: str) -> str:
         """The full address of one of the server's routes, ``path`` with its leading slash."""
@@ -49,6 +64,11 @@ class Endpoint:
         if self.api_key is not None:
             headers.setdefault("Authorization", f"Bearer {self.api_key}")
         return headers
+
+
+def without_user(text: str) -> str:
+    """A text without the user and password of each address in it."""
+    return _USER.sub(r"\1", text)
 
 
 def parse_header(text: str) -> tuple[str, str]:

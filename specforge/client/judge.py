@@ -38,10 +38,8 @@ class JudgeClient:
     ) -> None:
         try:
             endpoint = Endpoint.parse(base_url, api_key)
-        except UsageError:
-            raise UsageError(
-                f"--judge-base-url: {base_url!r} is not an address; expected http(s)://host[:port][/path]"
-            ) from None
+        except UsageError as error:
+            raise UsageError(str(error).replace("--base-url", "--judge-base-url", 1)) from None
         self._endpoint = endpoint
         self._model = model
         self._timeout_s = timeout_s

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from specforge import __version__
+from specforge.client.endpoint import without_user
 
 _SERVER_SETTINGS = (
     "version",
@@ -64,8 +65,13 @@ def attached_config(info: Mapping[str, Any] | None, batch_size: int | None) -> d
     }
 
 
+def label_of(*, embedded: bool, samples: bool) -> str | None:
+    """What keeps a table of the embedded engine, or of sample rows, from being taken for one of the real thing."""
+    return ", ".join((["embedded engine"] if embedded else []) + (["sample data"] if samples else [])) or None
+
+
 def without_secrets(arguments: Sequence[str]) -> list[str]:
-    """A command line with the values of keys and headers starred out, also of keys inside ``--server-args``."""
+    """A command line with keys' and headers' values starred out, and no users in addresses; so inside of options."""
     hidden: list[str] = []
     for before, argument in zip(["", *arguments], arguments, strict=False):
         flag, equals, _ = argument.partition("=")
@@ -73,7 +79,7 @@ def without_secrets(arguments: Sequence[str]) -> list[str]:
             argument = "***"
         elif equals and flag in _SECRET_FLAGS:
             argument = f"{flag}=***"
-        hidden.append(_KEY_WITHIN.sub(r"\1***", argument))
+        hidden.append(without_user(_KEY_WITHIN.sub(r"\1***", argument)))
     return hidden
 
 

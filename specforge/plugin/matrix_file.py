@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from specforge.client.endpoint import without_user
 from specforge.datasets import find
 from specforge.errors import UsageError
 from specforge.matrix import BenchmarkSpec
@@ -72,7 +73,7 @@ def read_matrix(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 def resolved_options(config: pytest.Config, settings: Settings) -> dict[str, Any]:
     """The options of a run, as ``--matrix`` reads them again: all that differ from their defaults, and the matrix.
 
-    Keys and headers are left out; a run is repeated with those of the new command line.
+    Keys, headers, and users in addresses are left out; a run is repeated with those of the new command line.
     """
     options: dict[str, Any] = {}
     for action in argument_parser()._actions:
@@ -81,6 +82,8 @@ def resolved_options(config: pytest.Config, settings: Settings) -> dict[str, Any
             continue
         if isinstance(value, str):
             (value,) = without_secrets([value])
+        elif isinstance(value, list):
+            value = [without_user(item) if isinstance(item, str) else item for item in value]
         options[_long(action)] = value
     options["config-list"] = list(map(str, settings.configs))
     options["benchmark-list"] = list(map(str, settings.benchmarks))

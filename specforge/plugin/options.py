@@ -183,6 +183,11 @@ def _add_data(add: _Add) -> None:
         metavar="NAME=FILE",
         help="local JSONL, JSON, CSV or Parquet with the Hub's columns, or a folder; NAME.train=FILE for few-shots",
     )
+    add(
+        "--samples",
+        action="store_true",
+        help="the sample rows that the project ships, instead of the Hub's (the embedded engine always takes them)",
+    )
     add("--dataset-revision", default=None, metavar="REVISION", help="Hub revision, or NAME=REVISION,...")
 
 

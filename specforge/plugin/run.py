@@ -25,6 +25,7 @@ from specforge.measurement.environment import (
     attached_config,
     git_commit,
     gpus,
+    label_of,
     machine,
     server_settings,
     without_secrets,
@@ -37,7 +38,7 @@ from specforge.plugin.options import option
 from specforge.plugin.parallel.places import Place, devices_of, sharing_warnings
 from specforge.plugin.resume import asked_of
 from specforge.plugin.scorers import Scorers
-from specforge.plugin.settings import Settings, embedded_label
+from specforge.plugin.settings import Settings
 from specforge.plugin.state import resumed_of
 from specforge.plugin.terminal import Terminal
 from specforge.results.run_file import RunFiles
@@ -198,7 +199,7 @@ class Run:
         embedded = self.settings.backend == "embedded"
         return {
             **self._environment,
-            "label": embedded_label(samples=drawn.source.kind == "sample") if embedded else None,
+            "label": label_of(embedded=embedded, samples=drawn.source.kind == "sample"),
             "code_isolation": self.scorers.isolation(drawn.name),
             "server": server_settings(about.server_info) if about is not None else None,
             "base_url": server.base_url if server is not None else None,

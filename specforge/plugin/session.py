@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 from specforge.errors import DatasetError, OutputError, RecordError, SpecForgeError, UsageError
 from specforge.load.blocking import sigterm_interrupts
 from specforge.matrix import BenchmarkSpec
+from specforge.measurement.environment import label_of
 from specforge.plugin.dry_run import without_workers
 from specforge.plugin.entries import test_of
 from specforge.plugin.gate import measured_rounds
@@ -26,7 +27,6 @@ from specforge.plugin.report import check_report, write_report
 from specforge.plugin.resume import read_resumed
 from specforge.plugin.run import Run
 from specforge.plugin.scorers import Scorers
-from specforge.plugin.settings import embedded_label
 from specforge.plugin.state import LEDGER, RESUMED, RUN, SETTINGS, ledger_of, resumed_of, settings_of, take_matrix
 from specforge.results.run_file import RunFiles, run_stem
 
@@ -141,14 +141,20 @@ def header(config: pytest.Config) -> list[str]:
     """The lines under pytest's own header."""
     settings = config.stash[SETTINGS]
     served = {
-        "embedded": f"{embedded_label(samples=not settings.load.dataset_paths)} (no --model-path and no server given)",
+        "embedded": "no --model-path and no server given",
         "attach": "attached to " + ", ".join(endpoint.base_url for endpoint in settings.endpoints),
         "launch": f"launching {settings.launch.model_path}" if settings.launch else "",
     }[settings.backend]
-    matrix = f"{len(settings.configs)} configurations x {len(settings.benchmarks)} benchmarks"
+    samples = settings.load.samples and not settings.load.dataset_paths
+    label = label_of(embedded=settings.backend == "embedded", samples=samples)
+    matrix = f"{_count(settings.configs, 'configuration')} x {_count(settings.benchmarks, 'benchmark')}"
     resumed = resumed_of(config)
     goes_on = [resumed.header(settings)] if resumed is not None else []
-    return [f"specforge: {matrix}, {served}", *goes_on]
+    return [f"specforge: {matrix}, {f'{label} ({served})' if label else served}", *goes_on]
+
+
+def _count(things: Sequence[object], name: str) -> str:
+    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
 
 
 def finished(session: pytest.Session) -> None:

@@ -75,11 +75,6 @@ class Settings:
         return max(config.num_draft_tokens for config in self.configs)
 
 
-def embedded_label(*, samples: bool) -> str:
-    """What keeps a table of the embedded engine from being taken for one of a real model."""
-    return "embedded engine, sample data" if samples else "embedded engine"
-
-
 def read_settings(get: Callable[[str], Any]) -> Settings:
     """Reads and checks every option.
 
@@ -124,7 +119,7 @@ def read_settings(get: Callable[[str], Any]) -> Settings:
             seed=get("seed"),
             dataset_paths=dataset_paths,
             revision=get("dataset_revision"),
-            samples=backend == "embedded",
+            samples=backend == "embedded" or get("samples"),
             few_shot=get("few_shot"),
         ),
         scoring=ScoringOptions(

@@ -45,6 +45,16 @@ def test_the_key_is_a_bearer_token_unless_a_header_says_otherwise():
     assert Endpoint.parse("host").headers() == {}
 
 
+def test_a_user_in_an_address_becomes_a_header_and_is_shown_nowhere():
+    endpoint = Endpoint.parse("https://ada:p%40ss@host:8443/v1")
+    assert endpoint.base_url == "https://host:8443"
+    assert endpoint.headers() == {"Authorization": "Basic YWRhOnBAc3M="}
+    for wrong, given in (("ada:hush@host", "k"), ("ftp://ada:hush@host", None), ("ada:hush@host:99999", None)):
+        with pytest.raises(UsageError) as refused:
+            Endpoint.parse(wrong, given)
+        assert "hush" not in str(refused.value)
+
+
 def test_a_header_is_a_name_and_a_value():
     assert parse_header("X-Team:  red: and blue ") == ("X-Team", "red: and blue")
     for wrong in ("X-Team", ": red", "X: a\r\nY: b"):

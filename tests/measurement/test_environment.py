@@ -24,6 +24,21 @@ def test_a_key_inside_another_option_s_words_is_starred_out_too():
     ]
 
 
+def test_users_in_addresses_are_left_out():
+    given = [
+        "--base-url",
+        "http://ada:hush@host:1",
+        "bob:hush@two",
+        "--url=https://key@host/v1",
+        "--note=a@b",
+    ]
+    hidden = environment.without_secrets([*given, "--server-args", "--url http://a:b@c/d@e"])
+    assert hidden == [
+        *("--base-url", "http://host:1", "two", "--url=https://host/v1", "--note=a@b"),
+        *("--server-args", "--url http://c/d@e"),
+    ]
+
+
 def test_the_commit_is_named_and_whether_it_was_changed_since(tmp_path: Path):
     def git(*words: str) -> None:
         identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")

@@ -61,6 +61,22 @@ def test_a_server_at_a_port_is_measured_as_what_it_says_it_is_and_left_running(s
     assert f"attached to {server.base_url}" in run.output
 
 
+def test_a_running_server_is_tried_with_the_sample_rows_and_a_user_in_its_address_is_kept_nowhere(stage: Stage):
+    with ScriptedServer() as server:
+        address = server.base_url.replace("http://", "http://ada:hush@")
+        run = stage.pytest("bench_tests", "--base-url", address, "--samples", *CONFIG, *BENCHMARK)
+    assert run.code == 0, run.output
+    record = only_record(stage)
+    assert record["environment"]["label"] == "sample data"
+    assert record["environment"]["base_url"] == server.base_url
+    assert record["benchmark"]["source"]["kind"] == "sample"
+    assert f"specforge: 1 configuration x 1 benchmark, sample data (attached to {server.base_url})" in run.output
+    assert "hush" not in run.output
+    kept = [path for path in stage.results.rglob("*") if path.is_file()]
+    assert len(kept) > 1
+    assert not any(b"hush" in path.read_bytes() for path in kept)
+
+
 def test_a_path_a_key_and_headers_are_part_of_every_request(stage: Stage, tmp_path: Path):
     script = Script(wire=Wire(api_key="sesame"), speculation=Speculation(), replies=Replies(unverified_share=0.3))
     with (

@@ -46,4 +46,4 @@ def test_the_bar_is_for_terminals_and_stays_out_of_logs_and_of_q(stage: Stage):
     assert "tok/s" in terminal.partition("= specforge")[0]
     assert bar not in quiet
     assert bar not in log.output
-    assert "specforge: 1 configurations x 1 benchmarks" in log.output
+    assert "specforge: 1 configuration x 1 benchmark," in log.output

@@ -55,7 +55,8 @@ def _title(record: CellRecord) -> str:
         drafting = "{algorithm} {num_steps},{topk},{num_draft_tokens}".format(**config)
     elif config["num_steps"] is None:
         drafting = "speculation unknown"
-    asked = f"{benchmark['name']}, {benchmark['num_prompts']} prompts"
+    rows = f" ({environment['label']})" if environment["label"] else ""
+    asked = f"{benchmark['name']}{rows}, {benchmark['num_prompts']} prompts"
     if benchmark["rounds"] > 1:
         asked += f" x {benchmark['rounds']} rounds"
     return f"{asked}: {model}, {drafting}, {version} at {environment['base_url']}"

@@ -25,6 +25,7 @@ from specforge.measurement.environment import (
     attached_config,
     git_commit,
     gpus,
+    label_of,
     machine,
     server_settings,
     without_secrets,
@@ -124,7 +125,7 @@ class Levels:
         self._prepared: PreparedPrompts = {}
         self._environment = {
             "backend": "attach",
-            "label": None,
+            "label": label_of(embedded=False, samples=benchmark.source.kind == "sample"),
             "machine": machine(),
             "gpus": gpus(),
             "flags": without_secrets(settings.flags),

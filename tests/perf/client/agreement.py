@@ -5,10 +5,13 @@
         [--repeats 12]
 
 Both send the same prompts in the same order, with the same limits and as many in flight, in turns, each first in every
-other repeat; printed are both throughputs of each repeat, the median of their ratios with an interval that holds the
-true one with 95 % (of ranks, so that a disturbed run weighs no more than another), and the acceptance lengths. SGLang's
-benchmark prints the average that the server itself keeps over its latest decode steps, where the first token of an
-answer does not count; so it is compared with ``acceptance_length_decode``.
+other repeat. They are held against each other in two ways. One run after another: both throughputs of each repeat, and
+the median of their ratios with an interval that holds the true one with 95 % (of ranks, so that a disturbed run weighs
+no more than another); a server that computes may have run faster in one of them. And within each run: a proxy that
+both go through keeps when each response came, and its tokens over its window are what either should have found,
+however fast the server was in that run. The proxy counts tokens and verification steps as well. SGLang's benchmark
+prints the average that the server itself keeps over its latest decode steps, where the first token of an answer does
+not count; so it is compared with ``acceptance_length_decode``.
 """
 
 from __future__ import annotations
@@ -21,8 +24,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+if not __package__:  # run by path: the helpers beside this file must not hide packages of the same name
+    sys.path[0] = str(Path(__file__).resolve().parents[3])
+
+from tests.support.recording_proxy import RecordingProxy, generations, read_exchanges
+from tests.support.recount import recount
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -95,26 +105,62 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=12)
     given = parser.parse_args()
-    ratios = []
+    ratios: dict[str, list[float]] = {"specforge ÷ SGLang's": [], "specforge ÷ wire": [], "SGLang's ÷ wire": []}
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        specforge(given, folder)
-        for repeat in range(given.repeats):
-            result = sglang(given, folder) if repeat % 2 else None
-            metrics = specforge(given, folder)["metrics"]
-            result = result or sglang(given, folder)
-            ratios.append(metrics["output_throughput"] / result["output_throughput"])
-            print(
-                f"throughput {metrics['output_throughput']:.2f} and {result['output_throughput']:.2f} tok/s, "
-                f"ratio {ratios[-1]:.3f}; mean latency {metrics['latency']['mean']:.3f} and "
-                f"{result['mean_e2e_latency_ms'] / 1000:.3f} s, duration {metrics['duration']:.2f} and "
-                f"{result['duration']:.2f} s; tokens {metrics['output_tokens']} and {result['total_output_tokens']}; "
-                f"acceptance length {metrics['acceptance_length']}, decode alone "
-                f"{metrics['acceptance_length_decode']}, and {result['accept_length']}",
-                flush=True,
-            )
-    low, high = interval(sorted(ratios))
-    print(f"median ratio of throughputs: {statistics.median(ratios):.3f}, 95 % interval {low:.3f} to {high:.3f}")
+        wire = folder / "wire.jsonl"
+        with RecordingProxy(given.base_url, wire) as proxy:
+            given.base_url = proxy.base_url
+            specforge(given, folder)
+            for repeat in range(given.repeats):
+                seen: dict[str, tuple[dict[str, Any], Wire]] = {}
+                for run in (specforge, sglang) if repeat % 2 == 0 else (sglang, specforge):
+                    wire.write_bytes(b"")
+                    seen[run.__name__] = run(given, folder), Wire.read(wire)
+                (record, on_wire), (result, on_wire_too) = seen["specforge"], seen["sglang"]
+                metrics = record["metrics"]
+                found = metrics["output_throughput"], result["output_throughput"]
+                for name, ratio in zip(
+                    ratios,
+                    (found[0] / found[1], found[0] / on_wire.throughput, found[1] / on_wire_too.throughput),
+                    strict=True,
+                ):
+                    ratios[name].append(ratio)
+                print(
+                    f"throughput {found[0]:.2f} and {found[1]:.2f} tok/s, ratio {found[0] / found[1]:.3f}; "
+                    f"÷ wire {found[0] / on_wire.throughput:.4f} and {found[1] / on_wire_too.throughput:.4f}; "
+                    f"tokens {metrics['output_tokens']} and {result['total_output_tokens']}, "
+                    f"wire {on_wire.tokens} and {on_wire_too.tokens}; "
+                    f"acceptance length {metrics['acceptance_length']}, wire {on_wire.acceptance_length}; decode alone "
+                    f"{metrics['acceptance_length_decode']} and {result['accept_length']}",
+                    flush=True,
+                )
+    for name, found_ratios in ratios.items():
+        low, high = interval(sorted(found_ratios))
+        print(f"{name}: median {statistics.median(found_ratios):.4f}, 95 % interval {low:.4f} to {high:.4f}")
+
+
+@dataclass(frozen=True)
+class Wire:
+    """What a proxy saw of the measured requests of one run: those after the last time the cache was flushed."""
+
+    tokens: int
+    window: float
+    acceptance_length: float | None
+
+    @property
+    def throughput(self) -> float:
+        """Output tokens a second, from the first request to the last response."""
+        return self.tokens / self.window
+
+    @classmethod
+    def read(cls, path: Path) -> Wire:
+        exchanges = read_exchanges(path)
+        flushed = max(exchange.ended for exchange in exchanges if exchange.path.endswith("/flush_cache"))
+        measured = [exchange for exchange in generations(exchanges) if exchange.started >= flushed]
+        counted = recount([exchange.response for exchange in measured])
+        window = max(exchange.ended for exchange in measured) - min(exchange.started for exchange in measured)
+        return cls(counted.tokens, window, counted.acceptance_length if counted.steps else None)
 
 
 def interval(ordered: list[float]) -> tuple[float, float]:
