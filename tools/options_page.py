@@ -6,7 +6,6 @@ python -m tools.options_page [FILE]     (default: docs/options.md)
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -102,5 +101,12 @@ def _examples(epilog: str) -> str:
     return "\n".join(["```console", *(f"$ {line}" for line in lines), "```", ""])
 
 
+def main() -> None:
+    """Writes the page."""
+    command = argparse.ArgumentParser(prog="python -m tools.options_page", description="Write docs/options.md.")
+    command.add_argument("file", nargs="?", type=Path, default=PAGE, metavar="FILE", help="default: docs/options.md")
+    command.parse_args().file.write_text(page(), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    Path(sys.argv[1] if len(sys.argv) > 1 else PAGE).write_text(page(), encoding="utf-8")
+    main()
