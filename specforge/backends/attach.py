@@ -28,10 +28,11 @@ class Attacher(Backend):
         """
         control = ControlClient(self.endpoint)
         try:
-            if not control.ready() and not control.health(_HEALTH_SECONDS):
+            ailment = None if control.ready() else control.ailment(_HEALTH_SECONDS)
+            if ailment is not None:
                 raise ServerError(
-                    f"{self.endpoint.base_url} does not answer as a server that is ready; expected a running SGLang "
-                    "there (--base-url, or --host and --port)"
+                    f"{self.endpoint.base_url} does not answer as a server that is ready ({ailment}); "
+                    "expected a running SGLang there (--base-url, or --host and --port)"
                 )
             info, model = control.server_info(), control.model_info()
             # A router need not have /health; SGLang itself has, and says there that no token can be made.

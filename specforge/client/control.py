@@ -49,10 +49,15 @@ class ControlClient:
 
     def health(self, timeout: float = 60.0) -> bool:
         """Whether the server can produce a token. It runs a request: never ask inside a measured window."""
+        return self.ailment(timeout) is None
+
+    def ailment(self, timeout: float = 60.0) -> str | None:
+        """Why :meth:`health` is False: what came back, or what kept it from coming back; None for a healthy server."""
         try:
-            return self._session.get(self.endpoint.url("/health"), timeout=timeout).status_code == 200
-        except requests.RequestException:
-            return False
+            status = self._session.get(self.endpoint.url("/health"), timeout=timeout).status_code
+        except requests.RequestException as error:
+            return _root(error)
+        return None if status == 200 else f"/health answered {status}"
 
     def server_info(self) -> dict[str, Any] | None:
         """The server's resolved settings; None where neither route is served (a router, another engine)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ import pytest
 
 from tests.commands.benchmarking import Benchmarking
 from tests.support.processes import ROOT, free_port, running, wait_until
-from tests.support.scripted import Fault, Pace, Script, Wire
+from tests.support.scripted import Fault, Pace, Script, Start, Wire
 from tests.support.scripted_server import ScriptedServer
 
 PREFIX = "specforge benchmark: "
@@ -91,7 +92,8 @@ def test_no_server_there_is_said_in_one_line(benchmark_command: Benchmarking) ->
     done = benchmark_command(url)
     assert done.status == 2
     assert done.err == (
-        f"{PREFIX}{url} does not answer as a server that is ready; expected a running SGLang there "
+        f"{PREFIX}{url} does not answer as a server that is ready ([Errno {errno.ECONNREFUSED}] Connection refused); "
+        "expected a running SGLang there "
         "(--base-url, or --host and --port)\n"
     )
 
@@ -104,6 +106,16 @@ def test_a_server_that_is_no_sglang_is_said_in_one_line(benchmark_command: Bench
     assert done.err == (
         f"{PREFIX}{server.base_url} is no SGLang server: /v1/chat/completions answered 404 without a completion\n"
     )
+
+
+def test_a_server_that_still_starts_is_said_in_one_line(benchmark_command: Benchmarking) -> None:
+    with ScriptedServer(Script(start=Start(ready_after=3600))) as server:
+        done = benchmark_command(server.base_url)
+    assert done.status == 2
+    assert done.err.startswith(
+        f"{PREFIX}{server.base_url} does not answer as a server that is ready (/health answered 503); expected "
+    )
+    assert done.err.count("\n") == 1
 
 
 def test_a_missing_key_is_said_in_one_line(benchmark_command: Benchmarking) -> None:

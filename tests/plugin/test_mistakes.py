@@ -6,6 +6,7 @@ folder that can't be written.
 
 from __future__ import annotations
 
+import errno
 import http.server
 import shlex
 import threading
@@ -39,9 +40,10 @@ def test_no_server_a_wrong_port_and_no_permission_to_run_code_are_told_in_a_line
         ["bench_tests", "--base-url", website, *TARGET, "gsm8k:2"],
         ["bench_tests", *TARGET, "humaneval:2", "--max-new-tokens", "8"],
     )
-    for run, url in ((no_server, nobody), (wrong_port, website)):
+    refused = f"[Errno {errno.ECONNREFUSED}] Connection refused"
+    for run, url, why in ((no_server, nobody, refused), (wrong_port, website, "/health answered 501")):
         assert run.code == 1
-        expected = f"{url} does not answer as a server that is ready; expected a running SGLang there (--base-url, or"
+        expected = f"{url} does not answer as a server that is ready ({why}); expected a running SGLang there (--base-"
         assert sum(line.startswith(expected) for line in run.output.splitlines()) == 1
     assert no_permission.code == 0
     reason = "no accuracy: model-written code was not run; --allow-code-execution allows it"
